@@ -19,13 +19,13 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// The memory of rows that are away. There is space for `rows` rows from each PE, in the order in which it sent them.
+/// The memory for rows that are on other PEs. There is space for `rows` rows from each PE, in the order in which it sent them.
 template <class Backend>
 struct all_to_all_memory {
   span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
   span<float, Backend> returned;                 ///< count x most x width: returned rows, by the PE that handled them
   span<unsigned, Backend> counts;                ///< count: the number of received rows, by the PE that sent them
-  span<symmetric::barrier_word, Backend> words;  ///< The words of the barriers, one barrier for each block.
+  span<symmetric::barrier_word, Backend> words;  ///< The words for the barriers, one barrier per block.
   unsigned most;                                 ///< the number of rows of each PE
   unsigned width;                                ///< The number of floats in a row, a multiple of 4.
 
@@ -40,8 +40,8 @@ struct all_to_all_memory {
   }
 };
 
-/// Numbers the rows of each destination: `slots[i]` is the position of row i among the rows for `to[i]`, in their order. Called
-/// by one block. `sent`: the number of rows for each PE.
+/// Numbers the rows for each destination: `slots[i]` is the position of row i among the rows for `to[i]`, in their original
+/// order. Called by one block. `sent`: the number of rows for each PE.
 template <class Backend>
 __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsigned rows, unsigned* slots, unsigned* sent) {
   const unsigned lane = threadIdx.x % 32;
@@ -134,8 +134,8 @@ class all_to_all {
   [[nodiscard]] all_to_all_memory<backend> on(pe which) const {
     return {rows_.on(which), returned_.on(which), counts_.on(which), words_.on(which), most_, width_};
   }
-  /// Sends row i of `in` to PE `to[i]`, both in memory of PE `which`. Later work in the stream finds the received rows at
-  /// `on(which)`.
+  /// Sends row i of `in` to PE `to[i]`; `in` and `to` are in PE `which`'s memory. Later work in the stream finds the received
+  /// rows at `on(which)`.
   void dispatch(pe which, const float* in, const int* to, unsigned rows, cudaStream_t stream) const {
     if (rows > most_) {
       throw membar::error(cudaErrorInvalidValue,

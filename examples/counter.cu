@@ -33,7 +33,7 @@ int main() try {
   cudaEvent_t begin = nullptr, end = nullptr;
   membar::check(cudaEventCreate(&begin));
   membar::check(cudaEventCreate(&end));
-  // Prints the count of a kernel and the time that it took. Returns the count.
+  // Prints a kernel's count and the time that the kernel took. Returns the count.
   const auto run = [&](const char* name, void (*kernel)(unsigned*)) {
     unsigned count = 0;
     float time = 0;

@@ -43,7 +43,7 @@ __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrive
   }
 }
 
-/// Runs the exchange on all PEs; collective. Returns how many cells of this process's PEs differ from the host's result.
+/// Runs the exchange on all PEs; collective. Returns how many cells on this process's PEs differ from the host's result.
 template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
   symmetric::heap heap(gpus, std::size_t{1} << 20);

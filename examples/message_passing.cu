@@ -19,7 +19,7 @@ using flag_ref = membar::atomic_ref<int, membar::thread_scope::device>;
 
 struct result {
   int raised;  // Whether the flag arrived in time.
-  int wrong;   // The number of words that differ from the written ones.
+  int wrong;   // The number of words that differ from the words written.
 };
 
 __global__ void pass_message(int* data, int* flag, result* seen) {
@@ -62,7 +62,7 @@ int main() try {
   std::fill(data.begin(), data.end(), 0);
   flag[0] = 0;
   seen[0] = {};
-  // A cooperative launch makes both blocks resident at once, so the reader cannot keep the writer from starting.
+  // A cooperative launch makes both blocks resident at once, so the reader cannot prevent the writer from starting.
   membar::launch(membar::launch_config{2, threads}.with(membar::cooperative{}), pass_message, data.data(), flag.data(),
                  seen.data());
   membar::check(cudaDeviceSynchronize());

@@ -16,7 +16,7 @@ namespace symmetric = membar::symmetric;
 template <class T, torch::ScalarType Type>
 class sums_of {
  public:
-  /// `addresses` are from `membar.adopted_memory`; `most` is a number of elements; 0 for `most_in_one_shot` lets membar choose.
+  /// `addresses` come from `membar.adopted_memory`; `most` counts elements; 0 for `most_in_one_shot` lets membar choose.
   sums_of(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes, symmetric::all_gather_callback all_gather,
           std::size_t most, std::size_t most_in_one_shot)
       : gpus_({rank, {from(addresses), from(addresses) + addresses.size()}, bytes}, std::move(all_gather)),

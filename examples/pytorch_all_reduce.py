@@ -63,7 +63,7 @@ class AllReduce:
         _made[name] = self
 
     def close(self):
-        """Ends the all-reduces. This is collective, and is checked."""
+        """Ends the all-reduces. This call is collective, which is checked."""
         _made.pop(self._name, None)
         self._all.close()
 

@@ -52,7 +52,7 @@ int main() try {
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
       values[i] =
-          static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // Whole numbers, so sums are exact.
+          static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // Integers, so that sums are exact.
     }
     const membar::device_guard there(gpus.device_of(which));
     copy_to(vector.on(which), values, nullptr);

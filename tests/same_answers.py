@@ -6,7 +6,8 @@ usage: same_answers.py <bin folder of the reference> <bin folder> [--quick] [FIL
 
 For each litmus file, it compares the verdict, the outcomes, the explanation as text, JSON and picture, and the CUDA source of `run`. For
 each scenario, it compares the line with the number of executions, the finding, its litmus test and its graph, and for the bug corpus also
-the repairs. Times are ignored. Use it for changes that must not affect any answer. Exit status: 0 if all answers are the same.
+the repairs. Times are ignored. Use this script for changes that must not affect any answer. The exit status is 0 if all answers
+are the same.
 """
 
 import concurrent.futures

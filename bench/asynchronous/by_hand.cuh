@@ -40,8 +40,8 @@ __device__ inline void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Waits for the phase with this parity. Each try suspends the thread, so a wait of two seconds takes far fewer tries than this
-/// limit.
+/// Waits for the phase with this parity. Each attempt suspends the thread, so a wait of two seconds takes far fewer attempts
+/// than this limit.
 template <bool Cluster = false>
 __device__ inline void wait_parity(unsigned barrier, unsigned parity) {
   for (unsigned tries = 0;; ++tries) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it cost to bring a tile of a given size from global to shared memory with a bulk copy, `cp.async`,
+/// The question: what does it cost to copy a tile of a given size from global to shared memory with a bulk copy, `cp.async`,
 /// loads and stores, or `cuda::memcpy_async`? `latency`: one block copies one tile at a time and waits until all its threads
-/// may read it. `bandwidth`: all multiprocessors, with several tiles per block in flight. `out`: the same from shared to global
-/// memory.
+/// may read it. `bandwidth`: all multiprocessors copy tiles, with several tiles per block in flight. `out`: the same copies
+/// from shared to global memory.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(threads)
     }
     Way::template wait<Stages == 1 ? 0 : Stages - 2>(here, stage, parity);
     seen += here.tiles[stage][Bytes - 1 - threadIdx.x % 16];
-    __syncthreads();  // All threads have read the stage of the previous turn, so the next copy may fill it.
+    __syncthreads();  // All threads have read the stage in the previous turn, so the next copy may fill it.
     if constexpr (Stages > 1) {
       Way::template begin<Bytes>(here, (stage + Stages - 1) % Stages, tile(turn + Stages - 1));
     }
@@ -300,8 +300,8 @@ bench::arm in(const char* name, int blocks, std::size_t span) {
               return true;
             }();
             static_cast<void>(once);
-            // The tiles of one block. Each launch continues where the previous one ended, so that tiles from memory are not in
-            // L2. Tiles are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
+            // The tiles that one block copies. Each launch continues where the previous one ended, so that tiles from memory
+            // are not in L2. Tiles are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
             const unsigned grid = blocks == 0 ? 1U : static_cast<unsigned>(blocks * shared().multiprocessors);
             const std::size_t stride = blocks == 0 ? std::max(std::size_t{Bytes}, std::size_t{1024}) : Bytes;
             const std::size_t begin = blocks == 0 ? shared().next : 0;
@@ -346,7 +346,7 @@ void latencies(std::vector<bench::comparison>& all) {
   all.back().bytes = Bytes;
 }
 
-/// An operation is one tile of one block; `multiprocessors * blocks` of them are in flight at once.
+/// An operation is the copy of one tile by one block; `multiprocessors * blocks` operations are in flight at once.
 double tiles_of(bench::workload work, int blocks) {
   return static_cast<double>(work.turns) * blocks * shared().multiprocessors;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a kernel cost in a chain of dependent kernels, with and without programmatic dependent launch? Each
-/// kernel does independent preparation, and then adds 1 to the previous kernel's result. The time of a case is the time per
-/// kernel; `membar` is a dependent launch in a graph.
+/// kernel does preparatory work that is independent of its predecessor, and then adds 1 to the predecessor's result. The time
+/// of a case is the time per kernel; `membar` is a dependent launch in a graph.
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
 
@@ -20,7 +20,7 @@ namespace {
 /// How a kernel of the chain triggers its successor and waits for its predecessor.
 enum class way { full, late, early, early_ptx, early_cuda };
 
-/// The duration of the preparation or of the work, in nanoseconds.
+/// The duration of the preparation or the work, in nanoseconds.
 __device__ void spend(unsigned nanoseconds) {
   for (const unsigned long long begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < nanoseconds;) {
   }

@@ -107,8 +107,8 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
   membar::cluster_sync();
 }
 
-// Global memory: chains of accesses read zeros from it, and sums are added to it. All variants use the same memory, because a
-// multiprocessor is closer to one half of L2.
+// Global memory that chains of accesses read zeros from, and that sums are added to. All variants use the same memory, because
+// a multiprocessor is closer to one half of L2.
 unsigned* zeros_in_global_memory() {
   static const support::device_memory<unsigned> words(cells);
   return words.get();
@@ -143,7 +143,8 @@ void accesses(std::vector<bench::comparison>& all, const char* what, const char*
   all.push_back({name + "global", once_a_turn, {arm<Membar, home::global>("membar", 2), arm<Plain, home::global>(plain, 2)}});
 }
 
-// Throughput: all threads of all blocks but the first, or all threads of the first two blocks, add to the same place.
+// Throughput: all threads of all blocks except the first, or all threads of the first two blocks, add to the same block's
+// memory.
 
 /// Each thread of each block adds to its own word in block 0, or all threads add to the same word.
 template <bool Same, home Home>

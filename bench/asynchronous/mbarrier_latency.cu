@@ -28,7 +28,7 @@ using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 
 __device__ void require(membar::wait_result result) { by_hand::require(result == membar::wait_result::done); }
 
-/// Calls the function by argument-dependent lookup, because members of the same name would hide it.
+/// Calls the function through argument-dependent lookup, because members of the same name would hide it.
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
 // Barriers of a block: each is a type with an object in shared memory.
@@ -210,7 +210,7 @@ struct ptx_store_in_cluster : any_way<thread_scope::cluster> {
   }
 };
 
-/// A wait for a phase that is complete: the cost of the test itself.
+/// Waits for a phase that is already complete, which shows the cost of the test itself.
 template <thread_scope Scope, bool Hand>
 __global__ void ask(int turns) {
   __shared__ membar::mbarrier<Scope> barrier;
@@ -246,7 +246,7 @@ bench::arm in_cluster(const char* name, unsigned blocks) {
             if constexpr (std::is_same_v<Meeting, cooperative_groups_grid>) {
               membar::launch(config.with(membar::cooperative{}), meet_in_grid<Meeting>, at.get(), work.turns);
             } else if constexpr (std::is_same_v<Meeting, membar_grid>) {
-              // Few enough blocks that all of them run at once.
+              // So few blocks that all of them can run at once.
               membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);
             } else {
               membar::launch(config.with(membar::cluster_dimensions{blocks, 1, 1}), meet_in_grid<Meeting>, at.get(),

@@ -60,7 +60,7 @@ __device__ pattern hidden(pattern which) {
   return static_cast<pattern>(value);
 }
 
-/// A thread's operand: a constant, or increasing values, so that a maximum changes. Half-precision operands have both signs,
+/// A thread's operand: a constant, or values that increase, so that a maximum changes. Half-precision operands have both signs,
 /// because a sum that only grows soon stops changing.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
@@ -147,7 +147,7 @@ using bench::workload;
 double operations(workload work) { return double{threads} * work.blocks * work.turns; }
 void clear(cudaStream_t on) { membar::check(cudaMemsetAsync(memory(), 0, bytes, on)); }
 
-/// The variants of a type, one for each step.
+/// The variants for a type, one for each step.
 template <class T, bool Rising = false>
 struct contest {
   using arms = std::vector<bench::arm>;
@@ -258,7 +258,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
             contest<__nv_bfloat16>::unused<in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>,
                                            ptx_add_half_between_fences<__nv_bfloat16>>(which));
   }
-  // The compiler merges the lanes' operations itself where it can.
+  // The compiler merges the lanes' operations where it can.
   compare("fetch_add/u32/relaxed/global/used/known", u32::known<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>,
                                                                 intrinsic_add<word>, aggregated_add<word, one_address>>());
   compare("add/u32/relaxed/global/unused/known",
@@ -267,7 +267,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
           f32::known<in_membar<fetch_add, float, r>, in_cuda<fetch_add, float, r>, aggregated_add<float, one_address>>());
   compare("fetch_max/u32/relaxed/global/used/known",
           u32_rising::known<in_membar<fetch_max, word, r>, in_cuda<fetch_max, word, r>, aggregated_max<word>>());
-  // The same kernel twice, which shows how far a ratio deviates from 1 by chance.
+  // The same kernel twice, to show how far a ratio deviates from 1 by chance.
   for (const pattern which : {pattern::one, pattern::per_block, pattern::per_warp, pattern::per_lane}) {
     std::vector<bench::arm> arms = u32::used<in_membar<fetch_add, word, r>, in_membar<fetch_add, word, r>>(which);
     arms[1].name = "membar_again";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an uncontended atomic operation cost by type, order and scope, with membar and with the
-/// alternatives? latency/: the chain of one thread, in which the address and the operand of each operation depend on the
+/// The question: what does an uncontended atomic operation cost, depending on its type, order and scope, with membar and with
+/// the alternatives? latency/: the chain of one thread, in which the address and the operand of each operation depend on the
 /// previous one. Stores and reductions return nothing, so they are only executed one after the other. throughput/: all threads,
 /// each on its own object.
 
@@ -62,7 +62,7 @@ bench::arm throughput() {
 
 using comparisons = std::vector<bench::comparison>;
 
-/// Compares steps, executed in both directions.
+/// Compares steps in terms of latency and throughput.
 template <class T, class... Step>
 void compare(comparisons& all, const std::string& name) {
   all.push_back({"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>()...}});
@@ -72,7 +72,7 @@ void compare(comparisons& all, const std::string& name) {
                  blocks});
 }
 
-/// The same kernel twice, which shows how far a ratio deviates from 1 by chance.
+/// The same kernel twice, to show how far a ratio deviates from 1 by chance.
 template <class T, class Step>
 void control(comparisons& all, const std::string& name) {
   compare<T, Step, Step>(all, "control/" + name);

@@ -78,7 +78,7 @@ __global__ void chain(unsigned* given, unsigned nothing, long long* cycles, unsi
   meet<Level>();
   if (threadIdx.x == 0 && blockIdx.x == 0) {
     unsigned* const object = objects_of<Level>(staged, given);
-    unsigned seen = step<Level, Operation>(object, 0) & nothing;  // Brings the line into the nearest cache.
+    unsigned seen = step<Level, Operation>(object, 0) & nothing;  // Loads the line into the nearest cache.
     const long long begin = clock64();
 #pragma unroll 1
     for (int turn = 0; turn != turns; ++turn) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a fence cost, by order and scope, with nothing to wait for and after stores of the same thread? The
-/// bench measures kernels with 1, 2, 4, ... 32 consecutive fences; the slope of the time is the cost of one fence.
+/// The question: what does a fence of each order and scope cost, both with nothing to wait for and after stores by the same
+/// thread? The bench measures kernels with 1, 2, 4, ... 32 consecutive fences; the slope of the time is the cost of one fence.
 
 #include <membar/fence.cuh>
 
@@ -38,7 +38,7 @@ struct ptx_acq_rel_gpu {
   __device__ static void run() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 };
 
-/// Executes `Count` fences, each after a store of the same thread if `Stores` is true.
+/// Executes `Count` fences, each after a store by the same thread if `Stores` is true.
 template <class Fence, int Count, bool Stores>
 __global__ void ladder(int* own, int turns) {
   volatile int* const mine = own + threadIdx.x * 32;
@@ -65,7 +65,7 @@ bench::arm arm(const char* name) {
           [](cudaStream_t on, bench::workload work) { ladder<Fence, Count, Stores><<<1, 32, 0, on>>>(memory(), work.turns); }};
 }
 
-/// A comparison for each number of fences, in nanoseconds per turn. The slope over these numbers is the cost of one fence.
+/// One comparison for each number of fences, in nanoseconds per turn. The slope over these numbers is the cost of one fence.
 template <class... Fence>
 void ladders(std::vector<bench::comparison>& all, const std::string& name, std::initializer_list<const char*> names) {
   const auto step = [&]<bool Stores, int Count>() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Each operation as it is written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
+/// Each operation, written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -246,7 +246,7 @@ using aggregated_reduce = in_aggregation<add, T>;
 template <class T>
 using aggregated_max = in_aggregation<fetch_max, T>;
 
-/// A step on an object whose memory space is hidden from the compiler.
+/// A step that operates on an object whose memory space is hidden from the compiler.
 template <class Step>
 struct somewhere : Step {
   template <class T>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a warp pay for k different addresses in constant memory, compared with the read-only path, shared
-/// and global memory? One warp walks through a table; the result is in cycles per warp access. Each word of the table holds the
-/// position of the next access, so that only the access is measured. `indexed` accesses constant memory by index, and includes
-/// the index arithmetic.
+/// The question: what does an access to k different addresses in constant memory cost a warp, compared with the read-only path,
+/// shared memory and global memory? One warp walks through a table; the result is in cycles per warp access. Each word of the
+/// table holds the position of the next access, so that only the access is measured. `indexed` accesses constant memory by
+/// index, and includes the index arithmetic.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -15,7 +15,7 @@
 namespace {
 
 constexpr std::size_t most_words = 16384;  // 64 KiB, the limit for a program
-constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes through the largest table twice.
+constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain walks through the largest table twice.
 constexpr unsigned step = 16;              // The number of words from one access to the next: 64 bytes.
 
 __constant__ membar::constant_table<unsigned, most_words> table;
@@ -70,7 +70,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
   }
   long long begin = 0;
 #pragma unroll 1
-  for (int pass = 0; pass != 2; ++pass) {  // The first pass brings the table into the cache.
+  for (int pass = 0; pass != 2; ++pass) {  // The first pass loads the table into the cache.
     begin = clock64();
 #pragma unroll 1
     for (unsigned i = 0; i != accesses; i += 16) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what are the latency and the bandwidth of each kind of memory, by footprint? Latencies are measured with a
-/// chain of loads in which each loaded value is the address of the next load, so that only the loads are measured.
+/// The question: what are the latency and the bandwidth of each kind of memory for each footprint? Latencies are measured with
+/// a chain of loads in which each loaded value is the address of the next load, so that only the loads are measured.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <bench/common/ladder_memory.hpp>
@@ -61,7 +61,7 @@ struct by_generic_load {
   }
 };
 
-/// One thread follows `warm` links of a chain, and then `hops` links. The result is the time of the latter.
+/// One thread follows `warm` links of a chain, and then `hops` links. The result is the time that the latter take.
 template <class Read>
 __global__ void chase(link from, int warm, chase_result* result) {
   link at = from;
@@ -375,7 +375,7 @@ struct fixture {
     return chased(ns);
   }
 
-  /// All threads bring the lines of a chain into a nearby cache; then one thread fills its L1 with as many lines as fit.
+  /// All threads load the lines of a chain into a nearby cache; then one thread fills its L1 with as many lines as fit.
   [[nodiscard]] bench::figures follow(bench::place where, std::size_t bytes, void (*kernel)(link, int, chase_result*)) {
     memory.become(where, bytes, device, bench::content::chain, line);
     touch<<<static_cast<unsigned>(sms * 8), 256, 0, stream.get()>>>(memory.as<uint4>(), bytes / sizeof(uint4), out.get());
@@ -441,7 +441,7 @@ struct fixture {
   [[nodiscard]] bench::figures bandwidth(bench::place where, std::size_t bytes, bool each) {
     memory.become(where, bytes, device, bench::content::words, line);
     const int blocks = sms * 8;
-    // The number of bytes that a launch reads: more from faster memory, so that no launch is too short to time.
+    // The number of bytes that a launch reads. It is larger for faster memory, so that no launch is too short to time.
     const double moved = where == bench::place::device ? (each ? 8e9 : 2e9) : 2e8;
     const int turns = std::max(1, static_cast<int>(moved / (blocks * 256.0 * 8 * sizeof(uint4))));
     const auto launch = [&] {

@@ -51,7 +51,7 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-// How the compiler can treat a load, depending on what it can assume about the pointer. Each thread reads four coefficients
+// What the compiler can do with a load, depending on what it can assume about the pointer. Each thread reads four coefficients
 // again in each iteration, and stores between these reads: with a plain pointer, the store might change the coefficients.
 __device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
 
@@ -84,7 +84,7 @@ __global__ void with_ldg(const float* coefficients, const float* x, float* out, 
 __global__ void with_read_only_span(membar::read_only_span<float> coefficients, const float* x, float* out, int turns) {
   evaluate([=](int i) { return coefficients[static_cast<std::size_t>(i)]; }, x, out, turns);
 }
-/// The coefficients are loaded into variables before the loop.
+/// The code loads the coefficients into variables before the loop.
 __global__ void with_variables(const float* coefficients, const float* x, float* out, int turns) {
   const float a = coefficients[0];
   const float b = coefficients[1];

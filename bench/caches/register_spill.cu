@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: when does a limit on registers pay off? The bench runs one kernel, which keeps 96 values per thread, under
-/// limits of 32 to 255 registers. With fewer registers, more threads run at once, but more values are spilled to local memory.
+/// The question: when does limiting the registers per thread pay off? The bench runs one kernel, which keeps 96 values per
+/// thread, under limits of 32 to 255 registers. With fewer registers, more threads run at once, but more values are spilled to
+/// local memory.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an L2 set-aside cost accesses that do not use it, and what do persisting accesses gain without one?
-/// reread/: the device reads a region repeatedly, with nothing set aside, with the largest set-aside idle, and with the largest
-/// set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: the device reads a hot region
-/// together with a stream, with and without a window, for different set-asides. copies/: there is no hot region.
+/// The question: how much does an L2 set-aside slow down accesses that do not use it, and what do persisting accesses gain
+/// without a set-aside? reread/: the device reads a region repeatedly, with nothing set aside, with the largest set-aside idle,
+/// and with the largest set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: the device
+/// reads a hot region together with a stream, with and without a window, for different set-asides. copies/: there is no hot
+/// region.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 

@@ -33,8 +33,9 @@ struct tuned_window {
 
 /// How the tuner measures.
 struct tuning_options {
-  int repetitions = 5;  ///< The number of runs of each window, alternating between the windows; their medians are compared.
-  /// A window is chosen only if its gain over no window is at least this; a smaller gain may be noise.
+  int repetitions = 5;  ///< The number of runs with each window. The runs alternate between the windows, and their medians are
+                        ///< compared.
+  /// A window is chosen only if it gains at least this much over no window; a smaller gain may be noise.
   double least_gain = 0.01;
   /// Called before each run, so that no window profits from lines that another window left.
   void (*reset)() = &reset_persisting_lines;
@@ -115,7 +116,7 @@ template <class Timed>
   add(largest, static_cast<double>(by_rule));
   detail::measure(trials, timed, options);
 
-  // Then the neighbours of the best window are tried. The case without a window is measured again together with them.
+  // Then the neighbours of the best window are tried. The case without a window is measured again along with them.
   const access_policy_window coarse = detail::best_of(trials).window;
   tuned_window result;
   if (!coarse.off()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many executions per second the model checker explores, at 10 and at 30 events each, and how the exploration of a
-// lock grows with its threads. The checker uses one thread on one core.
+// lock grows with the number of threads. The checker uses one thread on one core.
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -43,7 +43,7 @@ void explore(benchmark::State& state, const std::vector<std::string>& threads) {
   explore(state, membar_test::ptx_program(threads));
 }
 
-// Every thread adds 1 to a counter with atom.add, which is a read and a write each time.
+// Every thread adds 1 to a counter with atom.add, which counts as a read and a write each time.
 void counter(benchmark::State& state) {
   explore(state, std::vector<std::string>(static_cast<std::size_t>(state.range(0)),
                                           repeated("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", state.range(1))));

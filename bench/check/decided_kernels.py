@@ -4,10 +4,10 @@
 
 usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--page FILE] [--only PROJECT] [FOLDER]
 
-The scenarios are in kernels/. The first lines of each scenario name the kernel's project in projects.txt, the expected status, and the
-reason why it is right or, for `gave up`, why it is not decided. `{}` in a `source` line is FOLDER, which contains a checkout of each
-project at the commit that projects.txt gives. Without FOLDER, only the kernels in the toolkit's headers are checked. --page writes the
-table of docs/membar_check.md.
+The scenarios are in kernels/. The first lines of each scenario name the kernel's project in projects.txt, the expected status,
+and the reason why this status is right or, for `gave up`, why the checker does not decide the scenario. `{}` in a `source` line
+is FOLDER, which contains a checkout of each project at the commit that projects.txt gives. Without FOLDER, only the kernels in
+the toolkit's headers are checked. --page writes the table of docs/membar_check.md.
 """
 
 import argparse
@@ -68,8 +68,8 @@ def compiled(nvcc, line, folder, to, where=KERNELS):
 
 
 def checked(checker, scenario, ptx, limit):
-    """Returns the status of a scenario, or "gave up" after `limit` seconds; the CPU time of the check; and the line that
-    reports the status."""
+    """Returns a scenario's status ("gave up" after `limit` seconds), the check's CPU time, and the line that reports the
+    status."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"{scenario.name}.scenario"
         path.write_text(re.sub(r"^source .*$", f"source {ptx}", scenario.text, flags=re.MULTILINE))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the CUDA kernels of the Indigo suite, in the version from HiRace's artifact (SC 2024), and writes a table by kind of
-planted fault.
+"""Checks the CUDA kernels of the Indigo suite, in the version from HiRace's artifact (SC 2024), and writes a table with one row
+per kind of planted fault.
 
 usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N] [--jobs=N] [--minutes=N] [--every=N] [--graphs=TEXT] [--explore]
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
@@ -12,9 +12,9 @@ blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, g
 that an index past the end of one does not reach another.
 
 Each kernel first runs on each graph in one schedule, and then in the others unless the first showed a race: after a race, more
-schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are
-stopped. Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that
-a machine without nvcc can run them.
+schedules do not change the table. The longest runs start first. After the time that --minutes gives, no new run starts, and
+unfinished runs are stopped. Finished runs are saved in --out, and the same command continues from there. --ptx keeps the
+compiled kernels, so that a machine without nvcc can run them.
 
 With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,
 and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the latter graphs every vertex has a neighbour, and
@@ -226,7 +226,7 @@ def median_of(results, kernels, graph):
 
 
 def done_on(how, results, graph):
-    """Returns the racy and the race-free kernels that need no further run on a graph."""
+    """Returns two sets: the racy and the race-free kernels that need no further run on a graph."""
     done = [k for k in results if complete(how, results, k, graph)]
     racy = [k for k in done if any(bug in k for bug in RACY)]
     return racy, [k for k in done if k not in racy]
@@ -263,7 +263,7 @@ def sanitized_table(how, results, graphs):
 
 
 def planted_table(results):
-    """Returns the table of findings by kind of planted fault."""
+    """Returns the table of findings, with one row per kind of planted fault."""
     kinds = collections.defaultdict(collections.Counter)
     for k, graphs in results.items():
         kind = kinds["+".join(re.findall(r"[a-z]+Bug", k)) or "none"]

@@ -55,7 +55,7 @@ def clone_of(folder, repository):
 
 
 def tree_of(folder, repository, commit, parts):
-    """Returns the sources of a commit, or only those in some of its folders."""
+    """Returns a commit's sources, optionally only those in the given folders."""
     to = folder / "trees" / repository.replace("/", "+") / commit[:12]
     for part in parts or ["."]:
         if not (to / part).exists() or part == ".":
@@ -73,7 +73,7 @@ def tree_of(folder, repository, commit, parts):
 
 
 def compiled(arguments, folder, fix, side):
-    """Returns the PTX of one side of a fix, or an error message."""
+    """Returns the PTX from before or after a fix, or an error message."""
     source_name = pathlib.Path(fix.source).stem
     to = folder / "ptx" / f"{fix.repository.split('/')[1]}.{source_name}.{fix.fields[side][:12]}.ptx"
     if to.exists():
@@ -107,7 +107,7 @@ def line_of(warning):
 
 
 def warnings_of(arguments, ptx, fix):
-    """Returns the source lines of this rule's warnings in the kernels that the fix changes."""
+    """Returns the source lines that this rule's warnings name in the kernels that the fix changes."""
     ran = subprocess.run([arguments.checker, "lint", "--show=note", "--format=json", str(ptx)], capture_output=True, text=True)
     if ran.returncode not in (0, 1):
         sys.exit(ran.stderr)
@@ -125,7 +125,7 @@ def row_of(fix, before, after):
 
 
 def table_of(fixes, rows, old):
-    """Returns the table of a page. A fix that was not measured keeps its row."""
+    """Returns the table for the page. A fix that was not measured keeps its row."""
     measured = {fix.name: row_of(fix, before, after) for fix, before, after in rows}
     out = ["| project | fix | rule | before | after |", "|---|---|---|---|---|"]
     for fix in fixes:

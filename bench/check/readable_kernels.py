@@ -44,7 +44,7 @@ class Project:
 
 
 def read_projects(text, folder):
-    """Returns the projects of projects.txt. A checkout without the listed sources is an error."""
+    """Returns the projects listed in projects.txt. A checkout that lacks a listed source is an error."""
     projects = []
     for line in (row for row in text.splitlines() if row and not row.startswith("#")):
         words = shlex.split(line)
@@ -89,7 +89,8 @@ KERNEL = re.compile(r"^(?:\.visible |\.weak )*\.entry ([\w$]+)", re.MULTILINE)
 
 
 def kernels_of(text):
-    """Yields the kernels of a PTX text, each with its own text. Comments and `.loc` lines do not distinguish kernels."""
+    """Yields each kernel of a PTX module with its text. Kernels that differ only in comments and `.loc` lines count as
+    identical."""
     begins = list(KERNEL.finditer(text))
     for k, begin in enumerate(begins):
         end = begins[k + 1].start() if k + 1 < len(begins) else len(text)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures what membar-check record costs a launch that is not selected, with a driver that does nothing.
+"""Measures how much time membar-check record adds to a launch that is not selected, with a driver that does nothing.
 
 usage: record_cost.py <membar-check> <record_program> <folder of the fake driver> [TIMES]
 
-The program of tests/record launches a kernel without synchronization, alternately with and without the recorder's library,
-TIMES times each (default 11).
+The program in tests/record launches a kernel without synchronization. It runs alternately with and without the recorder's
+library, TIMES times each (default 11).
 """
 
 import os

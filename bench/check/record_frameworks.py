@@ -6,10 +6,10 @@ usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLD
                             [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
 The results have the form of docs/measurements. STEP is a name in STEPS. Without a STEP, all steps run. If a step's package is not installed,
-the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The FOLDER of
---numba-path has Python packages that only the step numba uses, for example a NumPy that Numba supports. The FILE of --symmetric-source is
-PyTorch's torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu, or a file with its kernels. Recordings of at most 400 KiB are kept
-in the folder of --recordings.
+the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The
+FOLDER of --numba-path contains Python packages that only the step numba uses, for example a NumPy version that Numba supports.
+The FILE of --symmetric-source is PyTorch's torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu, or a file with its
+kernels. Recordings of at most 400 KiB are kept in the folder of --recordings.
 """
 
 import argparse
@@ -78,7 +78,7 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program. Returns what the results say about it, and the folder of the recording."""
+        """Records a program. Returns what the results say about the program, and the recording's folder."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
         told = [self.without_folder(line.removeprefix("membar-check: ")) for line in said.splitlines() if line.startswith("membar-check: ")]
@@ -93,7 +93,7 @@ class Runner:
         return self.without_folder(lines[-1])[:200] if lines else ""
 
     def decided(self, scenario):
-        """Returns the status of a scenario, how it was found, and the rest of the result line."""
+        """Returns a scenario's status, how the checker determined it, and the rest of the result line."""
         said = ""
         for how, words, seconds in (("explored", ["--quiet"], 15), ("without load buffering", ["--quiet", "--without-load-buffering"], 10),
                                     ("sanitized", ["sanitize", "--schedules=3"], 60)):
@@ -242,7 +242,7 @@ def context(runner):
 
 
 def keep_small(recordings, to):
-    """Copies recordings that can serve as tests."""
+    """Copies the recordings that can serve as tests."""
     for folder in sorted(recordings.glob("*")):
         size = sum(path.stat().st_size for path in folder.iterdir())
         print(f"{folder.name}: {size} bytes")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how the time of one schedule of the sanitizer grows with the blocks of a launch, on one host thread and on two, from
-a result of sanitize_throughput.
+"""Draws how the sanitizer's time per schedule grows with the number of blocks, on one host thread and on two, from a result of
+sanitize_throughput.
 
 usage: sanitize_picture.py <sanitize_throughput.json> <picture.svg>
 """

@@ -78,7 +78,8 @@ void run(benchmark::State& state, const std::string& body, int jobs = 1) {
   const auto rounds = static_cast<double>(state.iterations());
   state.counters["processor_ms"] = 1e3 * all / rounds;  // CPU time of all host threads
   state.counters["busiest_ms"] =
-      1e3 * busiest / rounds;  // CPU time of the busiest host thread: what a schedule takes on an otherwise idle machine
+      1e3 * busiest / rounds;  // CPU time of the busiest host thread: the time that a schedule takes on an otherwise idle
+                               // machine
   state.counters["instructions_per_s"] = static_cast<double>(r.counts.instructions) * rounds / busiest;
   state.counters["parts"] = static_cast<double>(r.counts.parts);
   state.counters["instructions"] = static_cast<double>(r.counts.instructions);

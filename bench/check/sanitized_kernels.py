@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the findings of membar-check sanitize in one schedule and in ten with those of exploration, for the bug corpus, for kernels of
-public projects, and for recordings. It writes a table.
+"""Compares the findings of membar-check sanitize in one schedule and in ten schedules with the findings of exploration, for the
+bug corpus, for kernels from public projects, and for recordings. It writes a table.
 
 usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
@@ -43,8 +43,7 @@ def explored(checker, path, limit):
 
 
 def sanitized(checker, path, limit):
-    """Returns the findings of the schedules, the first seed that shows a fault (0 if none does), and whether all schedules
-    end."""
+    """Returns the schedules' findings, the first seed that shows a fault (0 if none does), and whether all schedules end."""
     done = subprocess.run(["prlimit", f"--cpu={limit}", checker, "sanitize", f"--schedules={SCHEDULES}", "--format=json", str(path)],
                           capture_output=True, text=True)
     try:
@@ -57,7 +56,8 @@ def sanitized(checker, path, limit):
 
 
 class Modules:
-    """Returns the PTX of the scenarios' sources, each compiled once. `folder` has copies of the scenarios that name the PTX."""
+    """Returns the PTX of the scenarios' sources, each compiled once. `folder` contains copies of the scenarios that name the
+    PTX."""
 
     def __init__(self, given, folder):
         self.given, self.folder, self.done = given, folder, {}

@@ -8,9 +8,10 @@ usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--
 
 NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without a NAME, all entries run, starting with those
 of examples/found. --range selects some of them by their position in this order. Each kind of run is repeated N times (default 1,000,000),
-and ten times as often for the fixed version. An entry that takes longer than S seconds, half of them for each version, has fewer runs, and
-the result says so. The result is written after each entry. Entries for which the output already has N runs are not run again, so the same
-command continues where an earlier one stopped. --minutes ends the command before an entry that would probably exceed the time.
+and ten times as often for the fixed version. An entry that would take longer than S seconds (half of them for each version) has
+fewer runs, and the result says so. The result is written after each entry. Entries for which the output already has N runs are
+not run again, so the same command continues where an earlier one stopped. --minutes ends the command before an entry that would
+probably exceed the time.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def witnessed(checker, name, options):
 
 
 def counted(form, delayed):
-    """Returns the numbers of failed runs, of hangs and of all runs, with or without delays."""
+    """Returns how many runs failed or hung, and how many runs there were, with or without delays."""
     arms = [a for a in form.get("runs", []) if a["kind"].startswith("delays") == delayed]
     return sum(a["wrong"] + a["hangs"] for a in arms), sum(a["runs"] for a in arms)
 

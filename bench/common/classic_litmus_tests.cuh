@@ -24,7 +24,7 @@ enum : int { x, y, z };
 inline constexpr model::reg r0{0};
 inline constexpr model::reg r1{1};
 
-/// @name Statements, for the model and for the device, which keeps the loaded values in `seen`
+/// @name Statements, for the model and for the device; the device stores the loaded values in `seen`
 /// @{
 template <int Location, int Value = 1, class Order = membar::relaxed_t>
 struct put {
@@ -105,8 +105,8 @@ struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, 
   static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
-/// A thread of `mp` on the host, at system scope, with release and acquire: it causes no outcome that the model test forbids,
-/// whatever orders that test uses.
+/// A thread of `mp` on the host, at system scope, with release and acquire. It causes no outcome that the model forbids for the
+/// test, whatever orders the test uses.
 inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));

@@ -76,7 +76,7 @@ class measured_comparison {
     return (ratios[ratios.size() - 1 - outer] - ratios[outer]) / 2;
   }
 
-  /// Returns whether each ratio is known precisely enough. A ratio that is certainly far from 1 needs no precision.
+  /// Returns whether each ratio is known precisely enough. A ratio that is certainly far from 1 need not be known precisely.
   [[nodiscard]] static bool known(const std::vector<std::vector<double>>& ratios) {
     constexpr double near = 0.1;
     constexpr double precise = 0.005;

@@ -26,8 +26,8 @@ struct arm {
   std::function<void(cudaStream_t, workload)> launch;
 };
 
-/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by the
-/// other's.
+/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by that
+/// variant's time.
 struct comparison {
   std::string name;
   /// The number of operations of one launch, along one thread's chain or over all threads.
@@ -38,16 +38,18 @@ struct comparison {
   double bytes = 0;  ///< The bytes that one operation moves; if given, the figures include GB_per_s.
 };
 
-/// The precision of comparisons. A launch of the slowest variant takes at least `launch_ns`, and less than four times as long
-/// if the time grows with the square of the blocks. Each variant is launched `pairs` times in forward order and as often in
-/// reverse order. A comparison in which a ratio is near 1 and uncertain continues until its kernels have taken `most_ns`.
+/// The precision of comparisons. A launch of the slowest variant takes at least `launch_ns`, and less than four times
+/// `launch_ns` even if the time grows with the square of the number of blocks. Each variant is launched `pairs` times in
+/// forward order and as often in reverse order. A comparison in which a ratio is near 1 and uncertain continues until its
+/// kernels have taken `most_ns`.
 struct effort {
   double launch_ns;
   int pairs;
   double most_ns = 0;
 };
 
-/// Adds a case for each variant, `<comparison>/<variant>`, with its nanoseconds per operation and its ratio to the first.
+/// Adds a case for each variant, `<comparison>/<variant>`, with its nanoseconds per operation and its ratio to the first
+/// variant.
 void add(suite& cases, const std::vector<comparison>& all, effort how);
 
 }  // namespace bench

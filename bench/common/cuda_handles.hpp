@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Owning handles of CUDA objects for the project's benches, tests and examples. They are not part of the library.
+/// Owning handles to CUDA objects for the project's benches, tests and examples. They are not part of the library.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -78,7 +78,7 @@ class executable_graph {
     try {
       work();
     } catch (...) {
-      static_cast<void>(cudaStreamEndCapture(stream, &graph));  // The stream must not stay in capture mode.
+      static_cast<void>(cudaStreamEndCapture(stream, &graph));  // `work` must not leave the stream in capture mode.
       static_cast<void>(cudaGraphDestroy(graph));
       throw;
     }

@@ -37,7 +37,7 @@ using axis = std::vector<T>;
 struct case_name {
   std::string text;
   std::string waived{};  ///< The reason why this case cannot be measured here; empty if it can.
-  int repetitions = 0;   ///< The number of repetitions; 0: as many as the bench's other cases have.
+  int repetitions = 0;   ///< The number of repetitions; 0 means as many as the bench's other cases have.
 
   case_name(const char* name) : text(name) {}
   case_name(std::string name, std::string reason = "", int times = 0)
@@ -47,7 +47,7 @@ struct case_name {
   [[nodiscard]] case_name at(long long value) const;
   [[nodiscard]] case_name at(double value) const;
   [[nodiscard]] case_name at(std::integral auto value) const { return at(static_cast<long long>(value)); }
-  /// A pair provides the values of two placeholders.
+  /// A pair provides the values for two placeholders.
   template <class First, class Second>
   [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
     return at(value.first).at(value.second);
@@ -72,10 +72,11 @@ struct description {
   const char* question;
   void (*add_cases)(suite&);
   benchmark::TimeUnit unit = benchmark::kNanosecond;
-  int repetitions = 9;             ///< The repetitions of each case; 0 for cases that repeat by themselves.
+  int repetitions = 9;             ///< The number of repetitions of each case; 0 for cases that repeat their measurement
+                                   ///< themselves.
   bool interleaved = false;        ///< Repetitions run in random order, so that drift of the machine affects all cases alike.
   bool keeps_repetitions = false;  ///< Individual repetitions are written to the results along with the aggregates.
-  bool takes_device = true;        ///< `--device=` chooses the GPU; otherwise the bench finds its own.
+  bool takes_device = true;        ///< Whether `--device=` selects the GPU; otherwise the bench finds its own.
   bool fails_with_cases = true;    ///< The program's exit status is 1 if a case failed.
   std::vector<option> options{};
   void (*before_cuda)(suite&) = nullptr;       ///< Measures cases before this process may use CUDA.
@@ -101,7 +102,7 @@ class suite {
 
   /// Waives all cases that are added from now on.
   void waive(const std::string& reason);
-  /// Waives all further cases if the device's compute capability is below `major`.0, which `what` needs.
+  /// Waives all further cases if the device's compute capability is below `major`.0, which the feature named by `what` needs.
   void need_compute_capability(int major, const char* what);
   [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# membar_include_hash and membar_tools_hash: the functions include_hash() and tools_hash() of include_hash.hpp. Every measurement names the
-# headers it was made with; a measurement of a tool also names the tools' sources.
+# The libraries membar_include_hash and membar_tools_hash contain the functions include_hash() and tools_hash() of
+# include_hash.hpp. Every measurement names the headers it was made with; a measurement of a tool also names the tools' sources.
 include_guard(GLOBAL)
 block()
 find_package(Python3 3.8 COMPONENTS Interpreter QUIET)

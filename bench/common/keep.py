@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrites bench results in the format of docs/measurements: a line for each case, with the median of its repetitions.
+"""Rewrites bench results in the format of docs/measurements: one line per case, with the median of its repetitions.
 
     keep.py --output <folder> <bench.json>...
 

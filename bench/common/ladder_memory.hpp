@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of each kind, with a chain of addresses through it, for benches that compare kinds of memory; and the links between them.
+/// Memory of each kind, with a chain of addresses through it, for benches that compare kinds of memory; and the links
+/// between devices.
 #pragma once
 
 #include <bench/common/machine_context.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The conditions of a measurement besides the program: device, driver, link, and location of the host's memory.
+/// The conditions of a measurement other than the program: the device, the driver, the link, and the location of the
+/// host's memory.
 #pragma once
 
 #include <bench/common/include_hash.hpp>
@@ -79,7 +80,7 @@ struct command_result {
 /// Returns the link between two devices as `nvidia-smi topo` names it: "NV18" means 18 NVLinks. Returns "unknown" if it cannot
 /// be determined.
 ///
-/// `nvidia-smi` numbers devices in PCI order and sees all of them, so they are found by PCI address.
+/// `nvidia-smi` numbers devices in PCI order and lists all of them, so this function finds them by PCI address.
 [[nodiscard]] inline std::string link_between(int device, int peer) {
   const auto smi_index = [](int cuda_device) {
     std::istringstream lines(output_of("nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader"));

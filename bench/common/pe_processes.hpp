@@ -66,8 +66,8 @@ template <class Body>
       try {
         return body(session);
       } catch (const std::exception& failure) {
-        // This ends the process while the session is alive: destroying the session is collective, and the other PEs have not
-        // reached that call. The exit code makes the parent end them as well.
+        // Ends the process while the session is alive, because destroying the session is collective, and the other PEs have not
+        // reached that call. The exit code makes the parent end the other PEs as well.
         std::fprintf(stderr, "%s\n", failure.what());
         std::fflush(nullptr);
         std::_Exit(1);

@@ -91,7 +91,7 @@ class Page:
         figure, axis = self._figure()
         for i, (label, points) in enumerate(series.items()):
             points = sorted(points)
-            # Later lines are thinner, so that overlapping lines all stay visible.
+            # Later lines are thinner, so that overlapping lines stay visible.
             axis.plot([x for x, _ in points], [y for _, y in points], label=label, color=COLOURS[i % len(COLOURS)],
                       marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
         if doubling:
@@ -147,7 +147,7 @@ class Page:
 
 
 class Figures:
-    """The measured cases of one file, for a report: {name: figures}."""
+    """Returns the measured cases of one file, for a report: {name: figures}."""
 
     def __init__(self, path, draw):
         read = results.load(path, "that the report is about")
@@ -173,7 +173,8 @@ class Figures:
 
 
 def section(path, page, draw):
-    """Returns the section of a page for one file: a heading, its origin, and the text of `draw[bench](figures, page)`."""
+    """Returns a page's section for one file: a heading, the file's origin, and the text that `draw[bench](figures, page)`
+    returns."""
     figures = Figures(path, draw)
     if figures.bench not in draw:
         raise results.ResultError(f"{path}: the bench {figures.bench or 'of no case'} is not one of {', '.join(draw)}")

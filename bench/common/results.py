@@ -76,7 +76,7 @@ class Case:
 
 
 class Results:
-    """The cases of one file by name, in the order of the bench's code, and the machine's context as text."""
+    """One file's cases, keyed by name in the order of the bench's code, and the machine's context as text."""
 
     def __init__(self, path, context, cases):
         self.path, self.context = path, context
@@ -114,8 +114,8 @@ def slope(points):
 
 
 def text_of(document):
-    """Returns the JSON of a result in the form of docs/measurements: one line for each case, and for each other object that
-    fits into a line."""
+    """Returns the JSON of a result in the form of docs/measurements: one line for each case and for each other object that fits
+    into a line."""
     return _lines_of({"format_version": FORMAT_VERSION, **document}, 0) + "\n"
 
 

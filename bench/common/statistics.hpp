@@ -41,7 +41,7 @@ namespace support {
   return k == 0 ? std::nullopt : std::optional(std::pair(sorted[k - 1], sorted[sorted.size() - k]));
 }
 
-/// Returns the width of the `median_interval` relative to the median, for samples in any order, or nothing for fewer than six
+/// Returns the width of the `median_interval` divided by the median, for samples in any order, or nothing for fewer than six
 /// samples.
 [[nodiscard]] inline std::optional<double> relative_interval(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Measures what the deadlock recorder costs per operation, and whether this grows with the program. `per_operation` is constant
-// if the time is linear. The bench uses one thread on one core.
+// Measures what the deadlock recorder costs per operation, and whether this cost grows with the program's length.
+// `per_operation` is constant if the time grows linearly. The bench uses one thread on one core.
 #include <membar/deadlock/recorder.hpp>
 
 #include <benchmark/benchmark.h>

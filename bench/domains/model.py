@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Predicts how long a kernel boundary waits for stores to peers, for any number of GPUs, with a queueing model that is fitted on two GPUs.
+"""Predicts how long a kernel boundary waits for stores to peers, for any number of GPUs, with a queueing model that is fitted
+to measurements on two GPUs.
 
     model.py docs/measurements/h200-x2/fence_interference.json [--gpus 2 4 8 72] [--measured domains.json]
 
@@ -12,8 +13,8 @@ Assumptions:
   4. In another domain the flush waits for a fraction s of that time, because of congestion on the common path.
   5. Background load that pauses, such as occasional all-reduces, delays a flush only during its share of the time. Steady background load
      r < 1 is a queue of bursts of b bytes (M/D/1): r / (2 (1 - r)) b / C.
-C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce has its own fit.
-All fitted measurements are of two GPUs, so the results for more GPUs are predictions."""
+C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce is fitted
+separately. All measurements used for the fit are from two GPUs, so the results for more GPUs are predictions."""
 import argparse
 import json
 import pathlib

@@ -59,7 +59,8 @@ WORDS = {
 
 
 def read(files):
-    """Merges results; programs of later files replace those of earlier files. Each program keeps the data of its run."""
+    """Merges results; programs in later files replace the same programs in earlier files. Each program keeps the data of its
+    run."""
     out = {}
     for file in files:
         one = results.parsed(pathlib.Path(file).read_text())
@@ -71,7 +72,7 @@ def read(files):
 
 def kept(everything):
     """Leaves out logs, single streams and graphs, programs without measurements, and the program's own times under `watch`
-    and `try`. The data of a program's run are kept only if they differ from those of the file."""
+    and `try`. The data of a program's run are kept only if they differ from the file's data."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
 
     def part(key, value):
@@ -101,7 +102,8 @@ def unit_of(program):
 
 
 def rows(everything):
-    """Returns (name, alone, during communication, moved, gain of whole runs, report of `try`), the largest gain first."""
+    """Returns one tuple per program, the largest gain first: (name, alone, during communication, moved, gain of whole runs,
+    report of `try`)."""
     out = []
     for name, program in everything['programs'].items():
         summary = program.get('summary') or {}

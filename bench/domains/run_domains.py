@@ -40,7 +40,7 @@ def one_process(*words, **variables):
     return ('python', words, variables)
 
 
-# The most informative programs come first. Programs that are not reached within --seconds are left out, and the results list
+# The most informative programs run first. Programs that are not reached within --seconds are left out, and the results list
 # them.
 PROGRAMS = {
     'chain': ('chain', (), {}),
@@ -237,7 +237,8 @@ class Bench:
                 yield ran
 
     def cost(self, pairs):
-        """Measures what the library costs a program if no kernel is listed: the time of a launch without communication."""
+        """Measures what the library costs a program if no kernel is listed, in terms of the time per launch without
+        communication."""
         runs = self.with_and_without('cost', self.words_of('chain', () if self.options.gpus > 1 else ('created', 'host')), pairs)
         ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
         out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The victims and the noises, and the combinations that are measured by default.
+/// The victims, the kinds of noise, and the combinations that are measured by default.
 #pragma once
 
 #include "victims.cuh"
@@ -20,7 +20,7 @@ using membar::thread_scope;
 /// and a queue with work that cannot start yet delays its other streams, equally in every arm.
 enum class queue { own, shared };
 
-/// A victim by name; `kernel` is null for a chain of kernels.
+/// A victim and its name; `kernel` is null for a chain of kernels.
 struct victim_description {
   std::string name;
   operation_victim::kernel_pointer kernel = nullptr;
@@ -83,7 +83,7 @@ inline bool in_default_set(const victim_description& victim, std::string_view no
   if (arm_name != "same" && arm_name != "separate") {
     return false;
   }
-  if (starts_with(noise, "nccl")) {  // Fences of each scope during a real library's traffic.
+  if (starts_with(noise, "nccl")) {  // Fences of each scope during the traffic of a real library.
     return saturating && victim.name.find("acq_rel") != std::string::npos;
   }
   const std::string_view far = has_peer ? "nvlink" : "host";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: do memory fences in a process wait for traffic that is not theirs, and how much of this time do memory
-/// synchronization domains recover? Every case times one victim during one noise in one arm; `--help` lists the options.
+/// The question: do memory fences in a process wait for unrelated traffic, and how much of this time do memory synchronization
+/// domains recover? Every case times one victim during one noise in one arm; `--help` lists the options.
 
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -94,7 +94,7 @@ struct program {
   std::size_t run(const bench::suite& cases);
 };
 
-/// Returns whether a case is the basis of findings, and not only of controls.
+/// Returns whether findings, and not only controls, are based on a case.
 bool is_used(const case_name& name) {
   return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
          !starts_with(name.noise, "local");

@@ -38,7 +38,7 @@ struct case_result {
   std::vector<double> noise_gbps;
   int chain = 0;                        ///< The number of kernels in the chain, if the victim is a chain.
   std::string note;                     ///< The reason why nothing was measured: "waived: ..." or "failed: ...".
-  std::optional<requirement> required;  ///< With noise, what the memory model requires the victim to wait for.
+  std::optional<requirement> required;  ///< In cases with noise: what the memory model requires the victim to wait for.
 };
 
 using figures = std::map<std::string, double>;
@@ -130,7 +130,7 @@ struct run_results {
   std::function<void()> complete;  ///< Repeats the measurements that need more repetitions; a second call does nothing.
 };
 
-/// Writes Google Benchmark's JSON, one entry per case instead of one per repetition.
+/// Writes Google Benchmark's JSON, with one entry per case instead of one per repetition.
 class json_file_reporter : public benchmark::JSONReporter {
  public:
   explicit json_file_reporter(const run_results& of) : of_(of) {}

@@ -13,7 +13,7 @@
 
 namespace fence_interference {
 
-/// The child's side of arm env0: runs all repetitions in a process where NCCL itself uses the default domain, and prints the
+/// The child's part in arm env0: runs all repetitions in a process where NCCL itself uses the default domain, and prints the
 /// measurements.
 inline void measure_as_child(fixture& on, int device, int repetitions) {
   const victim_description chain = all_victims().front();
@@ -29,7 +29,7 @@ inline void measure_as_child(fixture& on, int device, int repetitions) {
   }
 }
 
-/// The parent's side of arm env0, with chains of `chain` kernels.
+/// The parent's part in arm env0, with chains of `chain` kernels.
 inline void measure_in_child(const bench::suite& cases, int peer, int chain, case_result& result) {
   result.chain = chain;
   std::istringstream lines(

@@ -28,9 +28,9 @@ namespace fence_interference {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-/// Records the multiprocessors on which this kernel's blocks run, in `found[1 + id]`. Each block waits until all blocks,
-/// counted in `found[0]`, have started, or for `wait_ns`. Therefore no two blocks start on a multiprocessor that has space for
-/// only one, unless some find no space at first.
+/// Records the multiprocessors on which this kernel's blocks run, in `found[1 + id]`. Each block waits until all blocks, which
+/// are counted in `found[0]`, have started, but for at most `wait_ns`. Therefore no two blocks run on a multiprocessor that has
+/// space for only one, unless some blocks find no space at first.
 __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wait_ns) {
   using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
   const unsigned long long begin = membar::global_nanoseconds();
@@ -103,7 +103,7 @@ class nccl_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth_].reached(); }
 
-  /// A kernel determines this while the all-reduces run. Each of its blocks uses a whole multiprocessor's shared memory, so
+  /// A kernel determines this while the all-reduces run. Each of its blocks uses a multiprocessor's entire shared memory, so
   /// they run only where NCCL has no block. All-reduces follow one another, so a second call may return a different answer.
   [[nodiscard]] occupied place() override {
     probe();

@@ -42,9 +42,9 @@ class noise {
   /// can.
   virtual void stay_in_place(bool wanted) { static_cast<void>(wanted); }
 
-  /// Starts the noise in `domains`, and returns once all of it is running.
+  /// Starts the noise in `domains`, and returns when all of it is running.
   virtual void start(const domain_choice& domains) = 0;
-  /// Called between samples, so that a noise that needs the host can enqueue more work.
+  /// Called between samples, so that noise that needs the host can enqueue more work.
   virtual void feed() {}
   /// Returns whether the traffic has run without a gap since `start`.
   [[nodiscard]] virtual bool running() const = 0;
@@ -91,8 +91,8 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
-/// Returns the configuration with the smallest share of shared memory. Both sides request it, because blocks of kernels with
-/// different shares do not run on the same multiprocessor.
+/// Returns the configuration with the smallest share of shared memory. The victim and the noise both request it, because blocks
+/// of kernels with different shares do not run on the same multiprocessor.
 template <class Config>
 [[nodiscard]] auto with_least_shared_memory(const Config& config) {
   return config.with(membar::shared_memory_carveout{.percent = 0});
@@ -119,8 +119,8 @@ __device__ inline unsigned multiprocessor_id() {
   return id;
 }
 
-/// Each block stores repeatedly to its own slice of `target`, coalesced, until it is told to stop or until `deadline_ns` after
-/// its start.
+/// Each block repeatedly executes coalesced stores to its own slice of `target`, until the host stops it or `deadline_ns` have
+/// passed since its start.
 ///
 /// `quads_per_block` is a multiple of `blockDim.x * stores_per_batch`. After a batch, the block waits until `batch_cycles`
 /// after the start of the previous one, and reads the control block. Without a target, the block only spins.
@@ -159,7 +159,8 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
     }
     for (long long left = 1; batch_cycles != 0 && left > 0; left = next - clock64()) {
       if (slice != nullptr) {
-        __nanosleep(static_cast<unsigned>(left / 4));  // A warp that waits for its turn must not take the victim's issue slots.
+        __nanosleep(static_cast<unsigned>(left / 4));  // A warp that waits for its turn must not use up the victim's issue
+                                                       // slots.
       }
     }
     next += batch_cycles;
@@ -182,7 +183,7 @@ struct bench_streams {
   support::stream control;
 };
 
-/// Noise from a persistent kernel that stores to one memory, or does not store at all.
+/// Noise from a persistent kernel that stores to one memory region, or does not store at all.
 class kernel_noise final : public noise {
  public:
   struct extent {

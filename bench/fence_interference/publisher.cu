@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it cost computing warps to make their results visible to the whole system, during traffic that is
-/// not theirs? Each warp releases by itself, or a publisher warp does so for all of them.
+/// The question: what does it cost computing warps to make their results visible to the whole system while unrelated traffic
+/// runs? Either each warp executes its own release, or a publisher warp releases for all of them.
 ///
 /// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. A pace
 /// case reports the time of one iteration of a computing warp, which works, stores and publishes. A latency case reports the

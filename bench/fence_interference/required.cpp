@@ -57,8 +57,8 @@ requirement decide(const arm& arm, thread_scope scope, const Operations&... oper
                                       : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
                                       : scope == device                ? beside(2)
                                                                        : model::host();
-  // The noise stores, and raises its flag at the scope at which the victim reads the flag, if it does. The victim must wait for
-  // the stores that a later observer is guaranteed to see.
+  // The noise stores and, if the victim reads the noise's flag, raises the flag at the scope at which the victim reads it. The
+  // victim must wait for the stores that a later observer is guaranteed to see.
   const auto waits_for = [&](model::variable data, thread_scope look_scope, const auto&... look) {
     const auto noise =
         model::thread(noise_place, model::store(noise_data, 1), raise_at(look_scope, noise_flag, membar::release));

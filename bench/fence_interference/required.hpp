@@ -18,7 +18,7 @@ struct requirement {
   bool noise_seen_at_system_scope;  ///< The noise's stores, if the victim had acquired a flag from it at system scope.
 };
 
-/// Returns what a victim, given by name, must wait for, with both sides in the domains of `arm`.
+/// Returns what the victim with this name must wait for if the victim and the noise are in the domains of `arm`.
 [[nodiscard]] requirement requirement_of(std::string_view victim, const arm& arm);
 
 }  // namespace fence_interference

@@ -11,8 +11,8 @@
 
 namespace fence_interference {
 
-/// A ratio of two cases is called known if its spread, the root of the sum of the squares of the two cases' intervals, is at
-/// most this.
+/// The ratio of two cases counts as known if its spread (the square root of the sum of the squares of the two cases' intervals)
+/// is at most this value.
 inline constexpr double most_spread = 0.05;
 
 /// Returns whether every ratio of two cases with such medians is known.

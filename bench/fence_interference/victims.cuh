@@ -26,7 +26,7 @@ enum class sm_placement { own_sm, shared_sm };
   return multiprocessor < noisy.size() && noisy[multiprocessor] != 0;
 }
 
-/// An operation that is timed `samples` times, each time in nanoseconds.
+/// An operation that is timed `samples` times; the samples are in nanoseconds.
 class victim {
  public:
   virtual ~victim() = default;
@@ -201,7 +201,7 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
   }
 }
 
-/// An operation inside a kernel, on a multiprocessor that is selected by where the noise runs.
+/// An operation inside a kernel, on a multiprocessor that is selected according to where the noise runs.
 ///
 /// Latencies differ between multiprocessors by more than some of the measured effects. Every case of a victim, including the
 /// one without noise, is therefore measured on the same multiprocessor if the noise allows it.
@@ -211,7 +211,8 @@ class operation_victim final : public victim {
 
   struct setup {
     const support::stream& stream;
-    unsigned* data;  ///< A line and a word. All victims use the same ones, because the path to L2 differs between lines.
+    unsigned* data;  ///< A cache line and a word in it. All victims use the same ones, because the path to L2 differs between
+                     ///< lines.
     kernel_pointer kernel;
     sm_placement placement;
     std::size_t preferred_multiprocessor;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the cost of including a membar header: the CPU time in seconds to compile it, minus that of an empty translation
-unit.
+"""Measures the cost of including a membar header: the CPU time in seconds that its compilation takes, minus the CPU time for an
+empty translation unit.
 
 The CPU time of all compiler processes counts. Headers are compiled in turn, several times, and the fastest compilation
 counts, because other load on the machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX. The

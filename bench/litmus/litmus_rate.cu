@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how many instances of a litmus test run in a second, per test and placement? And how much of the time is taken
-/// by stress, by counting, and by the single barrier per step, compared with a host that resets and counts between two
-/// launches?
+/// The question: how many instances of a litmus test run per second for each test and placement? How much of the time do
+/// stress, counting, and the single barrier per step take, compared with a host that resets and counts between two launches?
 ///
 /// Every variant runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor
 /// resets, so its outcomes are meaningless. `host_reset` launches a kernel per step; the host copies the digits, counts them
@@ -157,8 +156,8 @@ struct cases {
     });
   }
 
-  /// Adds a test with a weak outcome twice: with the usual parameters, and with the best parameters that a search of a few
-  /// seconds finds. The label lists the parameters found. The time does not include the search.
+  /// Adds a test with a weak outcome twice: once with the usual parameters, and once with the best parameters that a search of
+  /// a few seconds finds. The label lists the parameters found. The time does not include the search.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {

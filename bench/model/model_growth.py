@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how the model's time and candidates grow with events and threads.
+"""Draws how the model's time and its number of candidates grow with the numbers of events and threads.
 
     model_growth.py <result.json> <picture.png>
 

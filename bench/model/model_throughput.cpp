@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Measures how many candidate executions per second the model checks, how its time grows with events and threads, and how it
-// compares with an enumerator that guesses values and total orders. The bench uses one thread on one core.
+// Measures how many candidate executions per second the model checks, how its time grows with the numbers of events and
+// threads, and how it compares with an enumerator that guesses values and total orders. The bench uses one thread on one core.
 #include <bench/common/include_hash.hpp>
 
 #include "naive.hpp"
@@ -74,8 +74,8 @@ void every_candidate_with_atomics(benchmark::State& state) {
   state.SetLabel("random loads, stores and atomics");
 }
 
-/// The tests' naive decision procedure, on programs small enough for it. Its candidates are choices of reads-from and of
-/// coherence, and it needs more candidates for one answer, so compare tests/s.
+/// The tests' naive decision procedure, on programs small enough for it. Its candidates are choices of reads-from and
+/// coherence, and it needs more of them per answer, so compare tests/s.
 void straightforward(benchmark::State& state) {
   measure(state, programs(state, false, 8), [](const model::litmus_test& test) {
     membar_test::naive_model naive(test, 1U << 20U);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A second decision procedure, only for comparison: it guesses the value of every read, enumerates every reads-from relation,
-/// every partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. The only parts
-/// that it shares with the model are the reader and the instruction format.
+/// A second decision procedure, used only for comparison: it guesses the value of every read, enumerates every reads-from
+/// relation, every partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. The
+/// only parts that it shares with the model are the reader and the instruction format.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -29,7 +29,7 @@ using membar::memory_order, membar::thread_scope;
 class matrix {
  public:
   explicit matrix(std::size_t n) : n_(n), cells_(n * n) {}
-  /// The relation of those pairs (a, b) of the `n` events for which `p` holds.
+  /// The relation of those pairs (a, b) among the `n` events for which `p` holds.
   [[nodiscard]] static matrix between(std::size_t n, const auto& p) {
     matrix r(n);
     for (std::size_t a = 0; a < n; ++a) {
@@ -85,7 +85,7 @@ class matrix {
   cells cells_;
 };
 
-/// The number of candidates and of executions that the model finds in a test.
+/// The numbers of candidates and executions that the model finds for a test.
 [[nodiscard]] inline model::statistics searched(const model::litmus_test& test) {
   struct every_execution final : model::execution_visitor {
     bool accept(const model::partial_execution&) override { return true; }
@@ -135,7 +135,7 @@ class naive_model {
   /// Returns whether some execution that `outcomes` found has a data race.
   [[nodiscard]] bool races() const noexcept { return races_; }
 
-  /// Returns the number of choices of reads-from and of coherence that were tried.
+  /// Returns how many choices of reads-from and coherence were tried.
   [[nodiscard]] std::size_t tried() const noexcept { return work_; }
 
  private:
@@ -533,7 +533,7 @@ class naive_model {
   void for_each_barriers(const matrix& rf, const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
-    // numbers the groups in order of first use, so that renamed groups do not count as different
+    // numbers the groups in order of first use, so that guesses that differ only in the groups' names count as the same
     const std::function<void(std::size_t, int)> guess = [&](std::size_t k, int highest) {
       if (work_ > budget_ * 40) {
         return;
@@ -606,8 +606,8 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());  // Pairs in which a must have arrived before b can continue.
-    // Pairs in which the thread of a does not reach the turn that b waits for, because it has ended.
+    matrix blocks(events_.size());  // Pairs (a, b) in which a must have arrived before b can continue.
+    // Pairs (a, b) in which a's thread does not reach the turn that b waits for, because it has ended.
     const matrix ends = pairs([&](auto a, auto b) {
       return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
              events_[b].from->barrier == model::barrier_kind::block && one_cta(where(a), where(b)) &&
@@ -833,7 +833,7 @@ class naive_model {
   const model::litmus_test& test_;
   std::size_t budget_;
   std::size_t work_ = 0;
-  bool finding_values_ = true;  ///< If true, the values stored by a run that is cut off also count as known.
+  bool finding_values_ = true;  ///< If true, values stored by a run that was cut off also count as known.
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;

@@ -26,10 +26,11 @@ struct random_shape {
   bool places = true;
   /// Adds vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
   bool wide = false;
-  bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide accesses, if the shape has any.
+  bool dense = false;          ///< If the shape has barriers, proxy fences or wide accesses, half of the instructions are such
+                               ///< instructions.
   bool strong = false;         ///< Every access is strong, at device scope or wider.
   bool only_accesses = false;  ///< There are exactly `instructions` instructions, and each accesses memory.
-  bool sizes = false;          ///< Accesses have 4 or 8 bytes, and most of them are atomic.
+  bool sizes = false;          ///< Accesses are 4 or 8 bytes wide, and most of them are atomic.
   bool kernels = false;        ///< Adds API edges, and loads through the read-only path.
 };
 
@@ -143,7 +144,7 @@ class random_tests {
   [[nodiscard]] int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
 
  private:
-  /// Returns one of the arguments, with equal probability.
+  /// Returns one of the arguments, each with equal probability.
   [[nodiscard]] std::string one_of(std::initializer_list<const char*> choices) {
     return choices.begin()[below(static_cast<int>(choices.size()))];
   }

@@ -41,7 +41,7 @@ class plain_vectors {
   std::vector<std::unique_ptr<support::device_memory<T>>> vectors_;
 };
 
-/// Returns the time in nanoseconds per all-reduce, of many that `enqueue()` enqueues on all PEs' streams.
+/// Returns the time in nanoseconds per all-reduce, averaged over the many that `enqueue()` enqueues on all PEs' streams.
 template <class Enqueue>
 double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
   return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
@@ -50,7 +50,7 @@ double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
 /// Whether all-reduces are launched one by one, or as graphs of many.
 enum class form { launched, captured };
 
-/// Returns the time in nanoseconds per all-reduce, of many that `enqueue_at(which)` enqueues on the PE's stream.
+/// Returns the time in nanoseconds per all-reduce, averaged over the many that `enqueue_at(which)` enqueues on the PE's stream.
 template <class EnqueueAt>
 double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
   const int rounds = all_reduces_in_a_row(bytes);
@@ -74,8 +74,8 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
 /// The cost of a kernel that has the shape of an all-reduce but does nothing.
 __global__ void empty() {}
 
-/// The minimum that every all-reduce needs: each PE sends its word, with the word's number, to the other. A word that arrives
-/// shows that its sender has taken the previous word, so that word's box is free again without a release.
+/// The minimum that every all-reduce needs: each PE sends its word, with the word's sequence number, to the other PE. A word
+/// that arrives shows that its sender has taken the previous word, so that word's box is free again without a release.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;
@@ -165,7 +165,7 @@ bench::figures with_rate(double nanoseconds, std::size_t bytes) {
 }
 
 void add_cases(bench::suite& cases) {
-  const peers of(cases);  // This waives all cases if there are not two devices.
+  const peers of(cases);  // Waives all cases if there are fewer than two devices.
   bench::axis<std::size_t> sizes;
   for (std::size_t bytes = 1024; bytes <= largest_all_reduce; bytes *= 4) {
     sizes.push_back(bytes);

@@ -8,8 +8,8 @@ from flashinfer_all_reduce.cu, FlashInfer's and vLLM's.
 
 All methods run in one process per GPU. PyTorch's and vLLM's methods get their input in symmetric memory, which they require; the others
 accept any memory. Each time is for one of many consecutive all-reduces captured in one graph, and includes its share of the graph's
-launch, equally for all methods. The graphs of a size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the
-extension.
+launch, equally for all methods. The graphs for one size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for
+the extension.
 """
 import argparse
 import ctypes
@@ -53,8 +53,8 @@ class OfFlashInfer:
         dist.barrier()
 
     def ways(self, own, shared, at_shared):
-        """Returns the methods by name: each sums `own`, or the same values in `shared`, into its own output. Each method is
-        first checked for the right sum."""
+        """Returns the methods, keyed by name: each sums `own`, or the same values in `shared`, into its own output. The
+        function first checks that each method computes the right sum."""
         out = torch.empty_like(own)
         hidden = min(self.HIDDEN, own.numel())
         array = ctypes.c_void_p * self.count
@@ -125,8 +125,8 @@ def nanoseconds_of(graph, rounds, stream):
 
 
 def times_of(ways, rounds, stream):
-    """Returns the time per operation in a graph of many, for each method. The graphs are destroyed here, because NCCL's
-    communicator waits until its graph has been destroyed."""
+    """Returns for each method the time per operation in a graph of many operations. The graphs are destroyed here, because
+    NCCL's communicator waits until its graph has been destroyed."""
     graphs = {way: captured(operation, rounds, stream) for way, operation in ways.items()}
     replays = [{way: nanoseconds_of(graph, rounds, stream) for way, graph in graphs.items()} for _ in range(REPLAYS + 1)]
     return {way: [each[way] for each in replays[1:]] for way in ways}  # The first replay loads the graphs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy to another GPU's memory by the multiprocessors' bulk-copy engines, through shared memory.
+/// A copy to another GPU's memory with the multiprocessors' bulk-copy engines, through shared memory.
 #pragma once
 
 #include <membar/device_clock.cuh>
@@ -25,7 +25,7 @@ inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
 }
 
 /// Each block has one thread, which copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of the tile size. No
-/// kernel that runs at the same time writes the source.
+/// concurrent kernel may write to the source.
 __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned char* from, std::size_t bytes, unsigned times) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
@@ -45,7 +45,8 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
   for (std::size_t n = 0; n < all + ahead; ++n) {
     if (n < all) {
       const std::size_t slot = n % tiles;
-      // The data that was written from this slot `tiles` iterations earlier has been read: only later groups may be unfinished.
+      // Waits until the data that was written from this slot `tiles` iterations earlier has been read: only later groups may be
+      // unfinished.
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<tiles - ahead - 1>());
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, arrivals + slot, size);
       ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, bulk_tiles + slot * tile, from + reading, size,

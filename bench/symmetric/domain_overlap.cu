@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: how much slower does a chain of small kernels that access only local memory become while a kernel continuously
-/// puts to another GPU? In one variant both share a synchronization domain; in another the communication is launched in the
-/// remote domain. Each time is for one kernel of the chain.
+/// puts to another GPU? In one variant, both kernels share a synchronization domain; in another, the communication is launched
+/// in the remote domain. Each time is for one kernel of the chain.
 #include "peer_world.cuh"
 
 #include <membar/atomic.cuh>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// All blocks put, each with a signal, until they are told to stop, but never longer than their budget.
+/// All blocks execute puts with signals until the host stops them, but never for longer than their budget.
 __global__ void __launch_bounds__(512)
     communicate(span<unsigned char> data, const unsigned char* source, span<symmetric::signal<symmetric::add>> signals,
                 const unsigned* stop, unsigned* started) {
@@ -54,7 +54,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
-  // The stop and started flags are in the memory of the kernel's device, so that polling causes no other traffic.
+  // The stop and started flags are in the memory of the kernel's device, so that polling them causes no other traffic.
   const support::device_memory<unsigned> control(2);
   const support::stream control_stream;
   const support::event begin;

@@ -60,7 +60,7 @@ class gate {
     membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
   }
   void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
-  /// Called when all streams have ended. Throws if one of them was released too early.
+  /// Called when all streams have ended. Throws if a stream was released too early.
   void require_held() const {
     if (state_[1] != 0) {
       throw std::runtime_error(
@@ -73,8 +73,8 @@ class gate {
   support::pinned_memory<unsigned> state_{2};  // open, late
 };
 
-/// Returns the time in nanoseconds per operation, of many that `enqueue()` puts into the streams of this process's PEs,
-/// measured on the first PE's stream.
+/// Returns the time in nanoseconds per operation, averaged over the many that `enqueue()` puts into the streams of this
+/// process's PEs, measured on the first PE's stream.
 template <class Backend, class StreamOf, class Enqueue>
 double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of, Enqueue enqueue) {
   const auto pes = backend.local_pes();

@@ -54,8 +54,8 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
-/// Round trips of messages: one side sends the first message, and then each side answers every message that it receives. The
-/// kernel contains one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
+/// Round trips of messages: one PE sends the first message, and then each PE answers every message that it receives. The kernel
+/// contains one call to `send(number)` and one to `receive(number)`, so both PEs execute the same few instructions.
 template <class Group, class Send, class Receive>
 __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
   const unsigned ahead = starts ? 1 : 0;
@@ -119,10 +119,10 @@ struct alignas(4) payload {
   unsigned words[Bytes / 4];
 };
 
-/// Where a message is taken from and received into.
+/// Where a message is sent from and received into.
 enum class message_in {
   global_memory,
-  group  ///< The registers of a thread; the shared memory of a warp or block.
+  group  ///< The registers of a thread, or the shared memory of a warp or block.
 };
 
 template <wait_form Form, class Group, class Box, class Message>

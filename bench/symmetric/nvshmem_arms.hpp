@@ -25,7 +25,8 @@ namespace symmetric_bench {
 }
 
 /// Returns whether a filter of Google Benchmark can match an NVSHMEM variant. Their full names are known only after the
-/// measurement, but all contain "nvshmem". A filter that literally names another variant cannot match; any other filter may.
+/// measurement, but all contain "nvshmem". A filter that literally names a different variant cannot match; any other filter may
+/// match.
 [[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {
   if (filter == "-nvshmem") {
     return false;

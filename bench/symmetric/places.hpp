@@ -12,7 +12,8 @@
 namespace symmetric_bench {
 
 inline constexpr std::size_t places = 8;
-/// The distance in bytes from one place to the next, which varies lines and pages of several sizes.
+/// The distance in bytes from one place to the next, chosen so that the places are in different lines and in different pages of
+/// several sizes.
 inline constexpr std::size_t place_distance = std::size_t{33} << 10;
 
 /// Rounds at each place.

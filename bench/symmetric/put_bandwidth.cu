@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how much of the link's bandwidth does a put by a whole grid reach? It is compared with a copy by the device's
-/// copy engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided
-/// by this time.
+/// The question: how much of the link's bandwidth does a grid-level put achieve? It is compared with a copy by the device's
+/// copy engines, with NVSHMEM, and with NCCL. Each time is for one transfer until its completion; GB/s is the size of one
+/// transfer divided by this time.
 ///
-/// In addition to a put in which each block has one part, there are three other methods: the blocks' tiles interleaved, copies
-/// that leave nothing in L1, and bulk copies through shared memory.
+/// In addition to a put in which each block has one part, three other methods are measured: the blocks' tiles interleaved,
+/// copies that leave nothing in L1, and bulk copies through shared memory.
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
@@ -209,7 +209,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // This case is last, because its failure would end the whole process.
+  // This case runs last, because its failure would end the whole process.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
   cases.add(
       {"put_bandwidth/bulk_copy/blocks:{}/threads:1/MiB:{}", has_bulk ? "" : "bulk copies need compute capability 9.0"},

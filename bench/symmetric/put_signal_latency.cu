@@ -43,7 +43,7 @@ __global__ void notify_round_trips(span<unsigned char>, const unsigned char*, sp
   });
 }
 
-/// 16 bytes from registers, in one access, and a signal that releases them.
+/// Puts 16 bytes from registers in one access, with a signal that releases them.
 __global__ void value_round_trips(span<uint4> data, span<set_signal> signals, unsigned rounds, kernel_report* report) {
   signalled_round_trips(by_thread, signals, 0, rounds, report, [&](unsigned long long value, pe other) {
     const auto number = static_cast<unsigned>(value);
@@ -133,9 +133,9 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
                                [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local()); });
 }
 
-/// The time of a message's words without membar's operations: one word per thread, without a copy; each thread answers the word
-/// that it has read. With `Meeting`, it first waits until all threads of the block have read, which is the minimum for a
-/// message to all of them.
+/// The time that a message's words take without membar's operations: one word per thread, without a copy; each thread answers
+/// the word that it has read. With `Meeting`, it first waits until all threads of the block have read, which is the minimum for
+/// a message to all of them.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {
@@ -245,7 +245,7 @@ void add_cases(bench::suite& cases) {
   trapping(by_thread, 1);
   trapping(by_warp, 32);
   trapping(by_block, 32);
-  // A packed message from and to the registers or shared memory of its group, and from and to global memory.
+  // A packed message, sent from and received into the registers or shared memory of its group, or global memory.
   const auto packed = [&]<class Group, int Bytes>(Group group, unsigned count, payload<Bytes>) {
     add("membar_peer_packed" + where(group, count, Bytes),
         [count](world& two) { return packed_trips<Group, Bytes, message_in::group>(two, count); });
@@ -259,7 +259,7 @@ void add_cases(bench::suite& cases) {
   packed(by_warp, 32, payload<1024>{});
   packed(by_block, 96, payload<1024>{});
   packed(by_block, 1024, payload<16384>{});
-  // A piece for each thread, with 8 or 32 threads per warp. Eight boxes are a line of 128 bytes.
+  // One piece per thread, with 8 or 32 threads per warp. Eight boxes are a line of 128 bytes.
   const sizes in_pieces{96, 384, 1024};
   add("membar_peer_packed_pieces/lanes:8/bytes:{}", packed_pieces_trips<8>, in_pieces);
   add("membar_peer_packed_pieces/lanes:32/bytes:{}", packed_pieces_trips<32>, in_pieces);

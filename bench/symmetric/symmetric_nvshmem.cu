@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
   });
 }
 
-/// One PE's part in all cases: all PEs run the same cases in the same order, and PE 0 prints.
+/// One PE's part in all cases: all PEs run the same cases in the same order, and PE 0 prints the results.
 class side {
  public:
   side(const symmetric::nvshmem_session& session, std::string question)
@@ -317,7 +317,7 @@ int run(int argc, char** argv) {
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
   for (const int pes : {2, 4}) {
-    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // The other questions are about two PEs.
+    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // The other questions concern two PEs.
       continue;
     }
     for (const int code : support::run_as_pes(pes, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what bandwidth does a copy through the bulk-copy pipeline reach, by the size and number of its stages,
-/// compared with 16-byte loads and stores and with the driver's copy?
+/// The question: what bandwidth does a copy through the bulk-copy pipeline reach, depending on the size and number of its
+/// stages, compared with 16-byte loads and stores and with the driver's copy?
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -85,7 +85,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
   });
 }
 
-/// `Blocks` blocks on each multiprocessor.
+/// Runs `Blocks` blocks on each multiprocessor.
 template <int Stages, unsigned StageBytes, int Blocks = 4>
 void add_pipeline(bench::suite& cases, const bench::made_once<fixture>& shared) {
   const std::string shape = std::to_string(Stages) + "x" + std::to_string(StageBytes / 1024) + "_KiB";

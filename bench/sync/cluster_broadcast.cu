@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: at what rate do the blocks of a cluster read tiles of global memory that all of them need, by cluster size?
-/// One thread loads the tiles for all blocks, relayed or by multicast, or each block loads its own.
+/// The question: for each cluster size, at what rate do a cluster's blocks read tiles of global memory that all of them need?
+/// One thread loads the tiles for all blocks and relays or multicasts them, or each block loads its own.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -26,7 +26,7 @@ struct each_block : membar::bulk_pipeline<stages, tile_bytes> {};
 using relayed = membar::cluster_broadcast<stages, tile_bytes>;
 using multicast = membar::cluster_broadcast<stages, tile_bytes, membar::cluster_copies::multicast>;
 
-/// One thread of each block receives the tiles of its cluster.
+/// One thread in each block receives the cluster's tiles.
 template <class Ring>
 __global__ void take_tiles(const unsigned char* from, unsigned tiles, unsigned* late) {
   __shared__ Ring ring;

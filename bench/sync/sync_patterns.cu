@@ -45,7 +45,7 @@ struct report {
   }
 };
 
-// Barriers of a grid. Each is a type with zero-initialized state, called by all threads of all blocks.
+// Grid barriers. Each is a type with zero-initialized state, called by all threads of all blocks.
 
 /// A barrier with relaxed orders, which orders no memory: the cost of the barrier itself.
 template <class... Order>
@@ -62,8 +62,8 @@ struct cooperative_groups_grid {
   }
 };
 
-/// The number of polls after which a hand-written loop gives up, which takes seconds longer than any successful wait. Counting
-/// the polls costs nothing compared with the load.
+/// The number of polls after which a hand-written loop gives up. That many polls take seconds longer than any successful wait.
+/// Counting the polls costs nothing compared with the load.
 constexpr unsigned most_polls = 1U << 24;
 
 /// The loop found in many kernels, with a counter and hand-written fences.
@@ -91,7 +91,7 @@ struct flags_by_hand {
   }
 };
 
-/// `cuda::barrier` of device scope, initialized by the first launch.
+/// A device-scope `cuda::barrier`, initialized by the first launch.
 struct cuda_barrier {
   alignas(device_barrier) unsigned char bytes[sizeof(device_barrier)];
   __device__ bool meet() {
@@ -344,7 +344,7 @@ __global__ void share(Queue* queue, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// Returns the time of a kernel on `count` such objects, for each event that it reports; `lanes` of them proceed at once.
+/// Returns the time per event that a kernel on `count` such objects reports; `lanes` of the objects proceed at once.
 template <class Object, class... Parameters, class... Arguments>
 bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
                         Arguments... arguments) {

@@ -11,7 +11,7 @@ __device__ void fence_of_block() {
   }
 }
 
-/// Thread 0 publishes a value to the last thread of the block.
+/// Thread 0 publishes a value to the block's last thread.
 template <bool Mended>
 __global__ void publish_in_block(unsigned number, unsigned* result, unsigned* late) {
   __shared__ unsigned value;

@@ -2,7 +2,7 @@
 // A bounds check of a channel number that multiplies instead of dividing (pytorch #191618).
 #include <membar/load_store.cuh>
 
-/// A pad has `size` signals: `world` of them for each channel.
+/// A pad has `size` signals, `world` per channel.
 template <bool Mended>
 __global__ void send_on_channel(unsigned* pad, unsigned size, unsigned world, unsigned rank, unsigned channel) {
   const unsigned channels = Mended ? size / world : size * world;

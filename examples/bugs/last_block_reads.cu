@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last block of a grid sums what all have written, with a fence before the counter and none after it (pytorch #128455).
+// A grid's last block sums what all blocks have written, with a fence before the counter and none after it (pytorch #128455).
 
 /// The last block has two reading threads, as in a block's reduction: one does the atomic operation for both.
 template <bool Mended>

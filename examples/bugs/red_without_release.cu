@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Block 0 gathers; the others write. `results` has a cell for each, `done` counts over all rounds, `taken` answers.
+/// Block 0 gathers; the others write. `results` has a cell for each block, `done` counts over all rounds, and `taken` answers.
 template <bool Mended>
 __global__ void gather_counted(unsigned* results, unsigned* done, unsigned* taken, unsigned rounds, unsigned* wrong,
                                unsigned* late) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A scan over blocks: the last block to arrive turns the totals of all into offsets (kokkos #2681).
+// A scan over blocks: the last block to arrive turns all blocks' totals into offsets (kokkos #2681).
 
 template <bool Mended>
 __global__ void scan_totals(unsigned* totals, unsigned* count) {

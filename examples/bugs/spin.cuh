@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The way in which the kernels in this folder wait. On a GPU a hang must end, so waits have a time limit.
+/// How the kernels in this folder wait. On a GPU, every hang must end, so waits have a time limit.
 #pragma once
 
 #include <membar/device_clock.cuh>

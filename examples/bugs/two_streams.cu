@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An all-reduce whose data is also its flags, issued from two streams at once on one communicator (sglang #31117).
+// An all-reduce whose data also serves as flags, issued from two streams at once on one communicator (sglang #31117).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

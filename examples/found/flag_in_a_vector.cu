@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A message of 16 bytes has a flag in its last word. A vector is several accesses in no order; a number of 128 bits is one access.
+// A message of 16 bytes has a flag in its last word. A vector is several unordered accesses; a 128-bit number is one access.
 
 template <bool Fixed>
 __global__ void send(unsigned* box) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last block of a grid sums the sums of all, and resets the ticket counter with a plain store for the next launch.
+// A grid's last block adds up the sums of all blocks, and resets the ticket counter with a plain store for the next launch.
 
 template <bool Fixed>
 __global__ void reduce_in_one_pass(float* sums, unsigned* tickets) {

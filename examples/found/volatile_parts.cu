@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last block of a grid sums volatile parts, with a fence before the counter and none after it.
+// A grid's last block sums volatile parts, with a fence before the counter and none after it.
 
 template <bool Fixed>
 __global__ void sum_of_parts(volatile float* parts, int* count, float* sum) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous copies in the checker: the data they deliver, what orders them, and missing proxy fences.
+// Asynchronous copies in the checker: the data that they deliver, what orders them, and missing proxy fences.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ void expect(const std::string& body, check_status status, const std::string& wor
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
 }
 
-/// Returns code in which only the thread with this number executes `body`; in `of_block`, only the block with this rank does.
+/// Returns code in which only the thread with this number executes `body`; `of_block` restricts it to the block with this rank.
 std::string by(int thread, const std::string& body) {
   static int labels = 0;
   const std::string n = std::to_string(thread);
@@ -203,7 +203,8 @@ TEST(check_copies, that_read_no_byte_fill_with_zeros) {
     return "st.shared.u32 [stage], 7; cp.async.ca.shared.global [stage], [" + from + "], 8, " + read + "; cp.async.wait_all;";
   };
   expect(copy("from", "0") + holds("shared.u32 %r0, [stage]", 0), check_status::verified);
-  expect(copy("from+4096", "0") + holds("shared.u32 %r0, [stage+4]", 0), check_status::verified);  // this place is not accessed
+  expect(copy("from+4096", "0") + holds("shared.u32 %r0, [stage+4]", 0), check_status::verified);  // nothing accesses this
+                                                                                                   // place
   expect(copy("from", "8") + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
   expect(copy("from", "4") + holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+4]", 0),
          check_status::verified);
@@ -225,7 +226,7 @@ TEST(check_copies, arrive_at_an_mbarrier_in_addition_without_noinc) {
   expect(by(0, "mbarrier.init.shared.b64 [bar], 2;") + "bar.sync 0;" + each +
              "cp.async.mbarrier.arrive.shared.b64 [bar]; mbarrier.arrive.shared.b64 _, [bar];" + wait +
              holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+12]", 2),
-         check_status::verified, "", 2);  // No expectation depends on how the next arrival changes the phase.
+         check_status::verified, "", 2);  // The test expects nothing that depends on how the next arrival changes the phase.
 }
 
 TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_completion) {
@@ -494,7 +495,7 @@ TEST(check_copies, asynchronous_stores_that_release_pass_on_what_came_before) {
                                                               "@%p1 bra Z;" +
                                                                   holds("global.u32 %r0, [to]", 7) + "Z:"),
       check_status::race, "to", 2);
-  // The instruction is not in program order with the following ones.
+  // The instruction is not ordered in program order with the instructions that follow it.
   expect(
       "st.async.release.gpu.global.b32 [flag], 1; ld.relaxed.gpu.global.u32 %r0, [flag]; setp.ne.u32 %p1, %r0, 1; @%p1 trap;",
       check_status::violated);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Commuting updates are explored in only one order, and the findings stay the same.
+// The checker explores commuting updates in only one order, and its findings stay the same.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/graph.hpp>
@@ -103,7 +103,7 @@ answer answer_of(const check::program& p, std::uint64_t from, int cells, bool me
         return std::string();
       },
       options);
-  // If an exploration has started over, it has reported other executions before; only those after the last start count.
+  // An exploration that has started over has already reported other executions; only those after the last start count.
   a.executions.erase(a.executions.begin(), a.executions.end() - static_cast<std::ptrdiff_t>(a.result.counts.executions));
   return a;
 }
@@ -461,7 +461,8 @@ TEST(check_merges_updates, of_blocks_on_random_programs) {
   EXPECT_GT(t.apart, t.merged);
 }
 
-/// A thread's wait for a bit of x or y, or for a value that is at least a register's, which may come from an update.
+/// A thread's wait for a bit of x or y, or for a value that is at least as large as a register's, which may come from an
+/// update.
 std::string wait_of(drawn& stream, int number) {
   const std::string label = "L" + std::to_string(number);
   const std::string bound = "%r" + std::to_string(stream.below(4));

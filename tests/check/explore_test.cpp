@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The findings of an exploration. Counts that follow from the number of threads check that every execution is explored exactly
-// once.
+// Tests the findings of explorations. Counts that follow from the number of threads check that every execution is explored
+// exactly once.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
   EXPECT_EQ(r.found.events.size(), 8U);
 }
 
-/// Two lanes of a warp each load what the other one stores, and then exchange the loaded values.
+/// Two lanes of a warp each load what the other lane stores, and then exchange the loaded values.
 check::check_result buffered_by_lanes(const std::string& between, const std::string& stored, const std::string& after = "") {
   ptx_program p(
       {"mov.u32 %r5, %tid.x; mov.u64 %rd0, x; mov.u64 %rd1, y; setp.ne.u32 %p0, %r5, 0; selp.b64 %rd2, %rd1, %rd0, %p0;"
@@ -680,8 +680,8 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// Returns the results of an instruction in the middle lane of three: %r2 and the predicate %p1. `values` sets each lane's
-/// value, %r1.
+/// Returns the results of an instruction, %r2 and the predicate %p1, in the middle one of three lanes. `values` sets each
+/// lane's value, %r1.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
       {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +
@@ -725,8 +725,8 @@ TEST(check_finds, what_lanes_reduce_their_values_to) {
 }
 
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
-  // Every thread stores and executes a fence, and the first one counts. The last block reads what the others have stored,
-  // without a fence after the count.
+  // Every thread stores and executes a fence, and the first thread counts. The last block reads what the other blocks have
+  // stored, without a fence after the count.
   const std::string publish =
       ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"

@@ -97,7 +97,7 @@ class every_order {
     }
   }
 
-  /// Returns whether a consistent order exists. If `apart` is given, the order must leave these two events unordered.
+  /// Returns whether a consistent order exists. If `apart` is given, the fence order must leave these two events unordered.
   [[nodiscard]] bool exists(const suspects::value_type* apart = nullptr) const { return orient(0, before_, apart); }
   /// Returns whether the execution would be consistent without its fences.
   [[nodiscard]] bool consistent_without() const { return consistent(before_, nullptr); }
@@ -191,7 +191,7 @@ void compare_with_every_order(bool scopes) {
   int by_fences = 0;
   int races = 0;
   int ordered = 0;
-  int in_order = 0;      // The order of insertion is the first order that is tried.
+  int in_order = 0;      // The search tries the order of insertion first.
   int broken = 0;        // Conflicts that two fences cause in every order.
   int ordered_soon = 0;  // Accesses that only two fences order.
   for (int n = 0; n < 6000; ++n) {
@@ -199,8 +199,8 @@ void compare_with_every_order(bool scopes) {
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          // Every thread accesses, fences and accesses again; the first one continues with a further fence and
-                          // access.
+                          // Every thread accesses memory, executes a fence and accesses memory again; the first thread
+                          // continues with a further fence and access.
                           3);
     left[0] = 5;
     bool keeps = true;
@@ -355,8 +355,8 @@ TEST(check_orders_fences, of_a_ring_in_which_each_choice_alone_breaks_nothing) {
   EXPECT_GT(without, 100);
 }
 
-/// Store buffering by the last two of four threads, after seven fences in each of them and eight fences in each of the other
-/// two. Returns whether an order exists.
+/// Store buffering between the last two of four threads, after seven fences in each of them and eight fences in each of the
+/// first two. Returns whether an order exists.
 bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   execution e(4, 2);
   const auto fences = [&](std::size_t thread, int count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads in scenarios, and variables with a separate instance on each device.
+// Host threads in scenarios, and variables that have a separate instance on each device.
 #include <check/explore.hpp>
 #include <check/object_users.hpp>
 #include <check/order_costs.hpp>

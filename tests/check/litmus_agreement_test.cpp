@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The explorer and the model agree on the recorded litmus tests and on random ones: they have the same final states if a test
+// The explorer and the model agree on the recorded litmus tests and on random ones: they find the same final states if a test
 // is free of races, and both find a race if it is not.
 #include <bench/model/random_test.hpp>
 #include <check/finding_text.hpp>
@@ -222,8 +222,9 @@ constexpr int waiting_programs = 500;
 constexpr int waiting_programs = 150;
 #endif
 
-/// Random tests in which thread 0 writes y, and each of the other threads waits for it at some point: by itself, alternating
-/// with another read, with a compare-and-swap that fails, or with an addition of 0, which writes back the old value.
+/// Random tests in which thread 0 writes y, and each of the other threads waits for y at some point: with a plain loop,
+/// alternating with another read, with a compare-and-swap that fails, or with an addition of 0, which writes back the old
+/// value.
 TEST(check_agrees, on_random_programs_that_wait) {
   tally t;
   for (int n = 2; n <= 3; ++n) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace membar_test;
 
-/// Returns the value that one thread leaves in `wide` after a body that ends with the result in %rd15.
+/// Returns the value that a single thread leaves in `wide` after executing a body whose result is in %rd15.
 std::uint64_t result_of(const std::string& body) {
   ptx_program p({body + "st.global.u64 [wide], %rd15;"});
   std::uint64_t value = 0;

@@ -199,7 +199,7 @@ const std::string fill_both =
 const std::string tensor_descriptors =
     descriptor(1, "a") + descriptor(2, "b") +
     "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
-/// The product of 128 rows and 8 columns; with 0, the result is not accumulated.
+/// The product of 128 rows and 8 columns; 0 means that the result is not accumulated.
 std::string multiply(int adds = 0) {
   return "setp.ne.u32 %p4, " + std::to_string(adds) +
          ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
@@ -231,7 +231,7 @@ TEST(tensor_memory, is_written_by_products_in_their_order) {
   const std::string end = committed + wait_bar + after + take_result + wait_load + use_result + release;
   expect_tensor(begin_of_all + multiply() + multiply(1) + end, check_status::verified);
   expect_tensor(begin_of_all + multiply(1) + end, check_status::uninitialised, "tensor memory");
-  // Operations of two threads are not pipelined.
+  // Operations from different threads are not pipelined.
   const std::string other = "setp.eq.u32 %p5, %r15, 64; @%p5 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race, "tensor memory");
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race,

@@ -11,7 +11,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A block in which warp 0, the last warp, and the warps in between each do something different. `s` and `t` are shared arrays
+/// A block in which warp 0, the warps in the middle, and the last warp execute different code. `s` and `t` are shared arrays
 /// with a word for each lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {
@@ -78,7 +78,7 @@ TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {
       "'bar.sync' is a barrier for 40 threads; in a block of 64 threads, this number must be a multiple of 32 and at most");
 }
 
-/// A stage that is filled twice: barrier 1 is `full` and barrier 2 is `empty`.
+/// A stage that is filled twice: barrier 1 signals `full`, and barrier 2 signals `empty`.
 TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
   const std::string fill = give_word + "bar.arrive 1, 64;";
   const std::string use = "bar.sync 1, 64;" + take_word;

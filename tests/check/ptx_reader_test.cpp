@@ -19,7 +19,7 @@ namespace {
 using namespace membar_test;
 namespace model = membar::model;
 
-/// Returns the message of the error with which reading and decoding a text ends, or an empty string.
+/// Returns the error message from reading and decoding a text, or an empty string if there is no error.
 std::string error_of(const std::string& text) {
   try {
     const check::ptx_module module = check::read_ptx(text);
@@ -129,9 +129,9 @@ TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
     }
   }
   EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},  // Not the line before it in the text.
-                                                     // Code without a line of its own belongs to the previous line.
+                                                     // Code without a line number of its own belongs to the previous line.
                                                      {2, 12, 1, 20},
-                                                     {1, 8, 1, 8},       // A user's function that a library calls.
+                                                     {1, 8, 1, 8},       // A user-defined function that a library calls.
                                                      {2, 12, 1, 41}}));  // A function that is called and not inlined.
 }
 

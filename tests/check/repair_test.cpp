@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Repairs are the smallest and weakest changes that make a program verify. An order is reported as too strong only if the
-// program verifies without it.
+// Repairs are the smallest and weakest changes that make a program verify. The checker reports an order as too strong only if
+// the program verifies without it.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/repair.hpp>

@@ -126,7 +126,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
-    # the report names the flag that passes data on, not the data of thread 0
+    # the report names the flag that passes the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
     # a copy, with both of its sides
@@ -173,7 +173,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
 
 
 def progress(check, folder, expect):
-    """Simulates a file that takes long to read: the scenario is a pipe, and nothing is written to it before the progress line appears."""
+    """Simulates a file that takes a long time to read: the scenario is a pipe, and nothing is written to it before the progress
+    line appears."""
     waiting = {}
     for name, options in (("json", ["--format=json"]), ("sarif", ["--format=sarif"]), ("quiet", ["--quiet"]), ("text", [])):
         os.mkfifo(folder / f"{name}.scenario")
@@ -237,7 +238,7 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
-        # A value is printed as a float if the access is of floats, or else in the type of the memory.
+        # A value is printed as a float if the access has a floating-point type, and otherwise in the memory's type.
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
         expect("a negative number", "reads -5 from data" in output, output)
         # Messages suggest the nearest name, and what to do next.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// With symmetry, the checker finds the same outcomes, up to an exchange of equal threads, and explores fewer executions.
+// With symmetry, the checker finds the same outcomes (up to a permutation of equal threads) and explores fewer executions.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/graph.hpp>

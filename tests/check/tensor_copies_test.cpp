@@ -17,8 +17,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A scenario of one kernel whose first parameter is a map and whose second is a pointer to `data`, 8 rows of 16 numbers;
-/// number n has the value n. `map` is the text after "type u32".
+/// A scenario with one kernel, whose parameters are a map and a pointer to `data`: 8 rows of 16 numbers, where number n has the
+/// value n. `map` is the text after "type u32".
 check::check_result run(const std::string& body, const std::string& map, std::uint32_t threads = 1,
                         const std::string& more = "", const std::string& launch = "") {
   std::string values;

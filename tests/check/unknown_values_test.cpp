@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values that the checker does not track: they propagate, both sides of a branch on them are explored, and the checker gives up
-// if anything else depends on them.
+// Values that the checker does not track: they propagate, the checker explores both directions of a branch that depends on
+// them, and it gives up if anything else depends on them.
 #include <tests/check/ptx_programs.hpp>
 
 #include <membar/model/error.hpp>
@@ -142,7 +142,7 @@ const std::string loads_four = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %
 TEST(matrix_rows, are_read_by_the_lanes_that_name_them) {
   EXPECT_EQ(run_warp(fills + "bar.warp.sync -1;" + loads_four).status, check::check_status::verified);
   EXPECT_EQ(run_warp(loads_four).status, check::check_status::uninitialised);
-  // Lanes 8 to 31 give no row address for a single matrix.
+  // For a single matrix, lanes 8 to 31 provide no row address.
   EXPECT_EQ(
       run_warp("setp.lt.u32 %p1, %r2, 8; @%p1 " + fills + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r1];").status,
       check::check_status::verified);

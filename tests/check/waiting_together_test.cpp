@@ -134,7 +134,7 @@ class drawn {
 
   [[nodiscard]] bool likely() { return below(4) != 0; }
 
-  /// Returns a random instruction that synchronizes the lanes of a program. It sets %p1 if they continue.
+  /// Returns a random instruction that synchronizes the lanes of a program. The instruction sets %p1 if the lanes continue.
   [[nodiscard]] std::string meet(std::size_t lanes) {
     const std::string mask = std::to_string((1U << lanes) - 1);
     const std::string all[] = {"vote.sync.all.pred %p1, %p2, " + mask + ";\n", "vote.sync.any.pred %p1, %p2, " + mask + ";\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Compile-fail tests: each rule of the interface is broken once.
+# Compile-fail tests break each rule of the interface once.
 #
 # A file states its rules, each followed by the correct form, as
 #   // expect: <what the compiler must say>

@@ -58,8 +58,8 @@ function(membar_plain_headers result)
 endfunction()
 
 # membar_header_that_shows(<result> <header> <header>...): returns the header whose test unit begins with the text of the first
-# given header, because its first directive after `#pragma once` includes that header, directly or indirectly. If there is none,
-# returns the first header itself.
+# given header, because its first directive after `#pragma once` includes that header, directly or indirectly. If there is no
+# such header, returns the first given header itself.
 function(membar_header_that_shows result header)
   set(shown_by ${header})
   set(searched TRUE)
@@ -81,9 +81,9 @@ endfunction()
 
 # Defines a suite of header tests: each header is included twice in its own translation unit, and one unit includes all of them;
 # without ALONE there is only the latter unit. With LINK, a program is linked from two copies of that unit's object, so a
-# function without `inline` is defined twice. The results of the headers in SHOWN come from a suite of stricter tests: SHOWN_BY
-# is the name of the result, with <header> in it. A header that another header begins with is tested by the other header's unit,
-# unless everything is tested.
+# function without `inline` is defined twice. The results for the headers in SHOWN come from a suite of stricter tests: SHOWN_BY
+# is the name of the result, and contains <header>. A header that another header begins with is tested by the other header's
+# unit, unless everything is tested.
 function(membar_add_header_suite suite)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})

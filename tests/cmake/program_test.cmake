@@ -4,7 +4,7 @@
 # Optimization of code that runs in tests. Code that runs for seconds is compiled with -Og, which takes g++ half as long as -O1.
 # Code that searches for longer is optimized, with vector instructions for the clocks of its threads. Code that runs for
 # milliseconds is not optimized, which takes a third less time than -O1. For large units, g++ takes an eighth less time if its
-# garbage collector starts only at 1 GB. g++ 12 warns about std::string's own code at low optimization levels.
+# garbage collector does not start before 1 GB. g++ 12 warns about std::string's own code at low optimization levels.
 set(membar_large_units)
 set(membar_quick_options)
 set(membar_brief_options)
@@ -22,7 +22,7 @@ endif()
 
 # membar_build_for_tests(<target>... [SEARCHES]): compiles libraries that the tools link, with warnings. In a build with tests,
 # unless everything is tested, they are compiled in one unit with little optimization; a target that SEARCHES gets more. A build
-# without tests compiles them as for a release.
+# without tests compiles them as in a release.
 function(membar_build_for_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SEARCHES" "" "")
   foreach(target IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -85,9 +85,9 @@ function(membar_one_unit result)
 endfunction()
 
 # membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [SEARCHES] [RECORDED [READS <file>...]]): adds a GoogleTest program
-# that runs on the host. Each TEST is a test of the label `unit`, or of <label>. With ONE_UNIT the sources are compiled
-# together; with SEARCHES they are optimized. With RECORDED, a build step runs all tests, and runs them again only if the
-# program or one of the files that it READS has changed; the tests then read the recorded results.
+# that runs on the host. Each TEST is a test with the label `unit` or <label>. With ONE_UNIT the sources are compiled together;
+# with SEARCHES they are optimized. With RECORDED, a build step runs all tests, and runs them again only if the program or one
+# of the files that it READS has changed; the tests then read the recorded results.
 function(membar_add_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT;RECORDED;SEARCHES" "LABEL" "READS")
   if(NOT arg_LABEL)
@@ -221,7 +221,7 @@ function(membar_joined_unit unit)
   file(CONFIGURE OUTPUT ${unit} CONTENT "${includes}\n${opened_by_any}${bodies}" @ONLY)
 endfunction()
 
-# Adds the targets that compile the sources of the programs of a kind, once all programs have their properties.
+# Adds the targets that compile the sources of a kind's programs. Call this after all programs have their properties.
 function(_membar_check_programs kind)
   get_property(programs GLOBAL PROPERTY membar_programs_${kind})
   set(joined)
@@ -277,10 +277,10 @@ endfunction()
 
 # membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): adds a GoogleTest
 # program that uses tests/common/gpu_test.hpp, whose fixtures skip if there is no GPU (or no pair of peers). Each TEST is a test
-# of the label `gpu` or `multi_gpu`, and of `concurrent` if two kernels, or a kernel and a host thread, must run at once. The
-# test <kind>.run.<name> runs all of them in one process, because starting CUDA takes half a second, and the others read the
-# recorded results. A test that destroys CUDA's context needs its own process: use EXPECT_EXIT with the death-test style
-# "threadsafe".
+# with the label `gpu` or `multi_gpu`, and also with `concurrent` if two kernels, or a kernel and a host thread, must run at
+# once. The test <kind>.run.<name> runs all of them in one process, because starting CUDA takes half a second, and the others
+# read the recorded results. A test that destroys CUDA's context needs its own process: use EXPECT_EXIT with the death-test
+# style "threadsafe".
 function(membar_add_gpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "MULTI_GPU;CONCURRENT" "TIMEOUT" "LIBRARIES")
   set(kind gpu)
@@ -311,7 +311,7 @@ function(membar_add_gpu_test name)
   membar_read_group(${name} ${kind} "LABELS \"${labels}\" FIXTURES_REQUIRED \"${runner}\"")
 endfunction()
 
-# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label
+# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test with the label
 # `examples`. An example prints its result and exits with 0. If the machine lacks the feature that the example demonstrates, it
 # prints "SKIPPED: <reason>" and exits with 77.
 function(membar_add_example name)

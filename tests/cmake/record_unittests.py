@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs rules of a test script in one process, because its imports take longer than most rules, and records the result of
-each.
+"""Runs the rules in a test script in one process, because the script's imports take longer than most rules, and records each
+rule's result.
 
 usage: record_unittests.py <results folder> <script> <class>...
 

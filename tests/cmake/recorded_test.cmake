@@ -29,8 +29,8 @@ add_custom_command(OUTPUT ${membar_every_file_stamp}
   DEPENDS ${membar_every_file} ${PROJECT_BINARY_DIR}/tests/every_file.txt COMMENT "" VERBATIM)
 add_custom_target(membar_every_file DEPENDS ${membar_every_file_stamp})
 
-# membar_read_result(<name> LABEL <label> <file>): adds the test <name>, which passes, fails or is skipped as the first line of
-# the file says.
+# membar_read_result(<name> LABEL <label> <file>): adds the test <name>, which passes, fails or is skipped according to the
+# first line of the file.
 function(membar_read_result name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   add_test(NAME ${name} COMMAND ${membar_cat} ${arg_UNPARSED_ARGUMENTS})
@@ -63,7 +63,7 @@ function(membar_record result)
   set_property(DIRECTORY APPEND PROPERTY membar_results ${result})
 endfunction()
 
-# One target for all results of a directory; it is part of the default build.
+# One target for all results in a directory, which is part of the default build.
 function(_membar_add_recording_target kind)
   get_property(results DIRECTORY PROPERTY membar_results)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces, and packed messages of the toolkit's types: there is no order except where a guarantee needs it, and accesses
-// have 16 bytes.
+// All-reduces, and packed messages of the toolkit's types: they order memory only where a guarantee needs it, and accesses are
+// 16 bytes wide.
 // FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/packed.cuh>

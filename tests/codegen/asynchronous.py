@@ -217,7 +217,7 @@ REMOTE_REDUCTIONS = {
 
 
 def add_async_copies(part):
-    """Adds the forms of cp.async, which needs sm_80."""
+    """Adds the forms of cp.async, which need sm_80."""
     stage, given = '"r"(static_cast<unsigned>(__cvta_generic_to_shared(to)))', '"l"(__cvta_generic_to_global(from))'
     commit, wait = "cp.async.commit_group", "cp.async.wait_group"
     for cpp, size, caching in (("unsigned", 4, "all_levels"), ("double", 8, "all_levels"), ("uint4", 16, "all_levels"), ("uint4", 16, "l2_only")):

@@ -6,8 +6,9 @@ when in_global tells it.
 usage: code_size.py [--json <file>] --disassembler <nvdisasm> --page <docs/headers/atomic.md> --result <recorded file> -- <nvcc> <option>...
 
 The script compiles a kernel for sm_90 for each operation and each of these three cases, and counts its instructions and registers. Apart
-from the load of the pointer, the kernel with in_global must be as small as the kernel in which the compiler knows the location. The page
-must have the table of the recorded result, which --json writes. The exit status is 0 if both hold, 1 if not.
+from the load of the pointer, the kernel with in_global must be as small as the kernel in which the compiler knows the location.
+The page must contain the table for the recorded result, which --json writes. The exit status is 0 if both conditions hold, 1 if
+not.
 """
 
 import argparse

@@ -5,8 +5,9 @@
 usage: hints.py <folder>
 
 The tables below restate the documentation comments of load_store.cuh, read_only.cuh, cache_hint.cuh and cache_control.cuh in PTX,
-independently of the headers. Each kernel has all combinations of hints for one kind of access. The checks require that each access is the
-one expected instruction with its operands. CHECK-NOT lines between them reject any other access, fence, branch or call.
+independently of the headers. Each kernel contains all combinations of hints for one kind of access. The checks require that
+each access is the one expected instruction with its operands. CHECK-NOT lines between them reject any other access, fence,
+branch or call.
 """
 
 import itertools

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that host atomic operations and fences become compiler operations of the same order, and the right processor instructions.
+"""Checks that host atomic operations and fences become compiler operations with the same order, and the right processor
+instructions.
 
 usage: host_code.py <folder> <g++ or clang++> <option>...
 
@@ -69,7 +70,7 @@ def llvm_operations(function):
             yield "fence", names[match[1]]
 
 
-# For x86-64: instructions that a function must have, and must not have.
+# For x86-64: the instructions that a function must contain, and those that it must not contain.
 FULL = r"\b(?:mfence|lock|xchg)"
 INSTRUCTIONS = {"store_seq_cst": (FULL, None), "fence_seq_cst": (FULL, None), "store_release": (r"\bmov", FULL), "load_seq_cst": (r"\bmov", FULL),
                 "publish": (r"\bsfence\b", None)}

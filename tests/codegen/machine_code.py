@@ -7,10 +7,10 @@ usage: machine_code.py [option...] <folder> -- <nvcc> <option>...
 
 PTX cannot show this: where an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
 For each operation x order x scope x type x place, the script compiles a kernel that stores data before the operation and loads data after
-it. Both accesses have a cache hint that identifies them. The script reads nvdisasm's listing as a control-flow graph. On every path from a
-read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of the
-data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that ptxas
-adds for local memory, because no two threads share an object there.
+it. Both accesses have a cache hint that identifies them. The script reads nvdisasm's listing as a control-flow graph. If the
+operation acquires, there must be a CCTL.IVALL on every path from a read of the object to the load of the data. If it releases,
+there must be a MEMBAR of the operation's scope or a wider scope on every path from the store of the data to a write of the
+object. The script ignores plain accesses that ptxas adds for local memory, because no two threads share an object there.
 
 With --mutants, the script breaks the headers in one place at a time, and each time it must find a wrong kernel.
 
@@ -201,8 +201,8 @@ def fault(name, code, labels, order, scope):
     """Returns what is wrong with a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
-    # The open obligations at a position: "data" means that data is stored but not yet released; each read, with its guard, is
-    # not yet acquired.
+    # The open obligations at a position: "data" means that data is stored but not yet released; each listed read, with its
+    # guard, is not yet acquired.
     states = {0: frozenset()}
     pending = [0]
     seen = {"read": False, "write": False, "data": False, "load": False}
@@ -264,7 +264,7 @@ def check(wanted, source, architecture, nvcc, disassembler):
 
 
 def generate(arguments, source):
-    """Writes the kernels and returns {name: (order, scope)}."""
+    """Writes the kernels, and returns {name: (order, scope)}."""
     types = [t for t in arguments.types if arguments.library == "membar" or t in CUDA_TYPES]
     cases = list(kernels(arguments.architecture, arguments.library, arguments.scopes, arguments.places, arguments.orders, types))
     source.write_text(matrix.PREAMBLE + "#include <cuda/atomic>\n" + "\n".join(text for *_, text in cases) + "\n")

@@ -7,9 +7,9 @@ usage: matrix.py [--sample] <folder>
 
 The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of the matrix,
 the script writes three files: <part>.cu has one kernel per case that calls membar, <part>_by_hand.cu has a kernel of the same name in
-inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With --sample,
-each part with atomics has every sixth case, starting with a different case in each part. Only the part for device scope on sm_90 has all
-cases.
+inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With
+--sample, each part with atomics contains every sixth case, starting with a different case in each part. Only the part for
+device scope on sm_90 has all cases.
 """
 
 import json
@@ -520,7 +520,7 @@ def add_places(part, scope, every_order=False):
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
-                        # On architectures before Hopper, an acquire on the instruction would be a second MEMBAR.
+                        # On architectures before Hopper, an acquire on the instruction would add a second MEMBAR.
                         if space and order != "relaxed":
                             weaker = "release" if order == "acq_rel" else "relaxed"
                             elsewhere = instructions(head, weaker, "", *form) + [f"fence.acquire.{s}"]
@@ -556,7 +556,7 @@ def add_places(part, scope, every_order=False):
 
 
 def add_aggregated(part, scope):
-    """Adds one operation per warp and address, with warp barriers if the order releases or acquires."""
+    """Adds operations that execute once per warp and address, with warp barriers if the order releases or acquires."""
     s = SCOPES[scope]
     for form in ("one_address", "any_address"):
         ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"

@@ -5,10 +5,10 @@
 usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
        mutate.py --host [--sample <n> | --random <n> [--seed <n>]] [--list] <folder of unit tests> -- <compiler of the host> <option>... -- <libraries>
 
-A mutation replaces one scope, memory order or opcode with another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and what they
-include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the part that
---part names) no longer compiles or no longer matches. If this part does not catch it, the script tries the PTX and the code of the parts of
-its header, and then the other parts.
+A mutation replaces one scope, memory order or opcode with another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
+the files that they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix
+(sample_sm_90, or the part that --part names) no longer compiles or no longer matches. If this part does not catch it, the
+script tries the PTX and the code of the parts of its header, and then the other parts.
 
 With --host, the script breaks the host code that HOST lists instead, and also removes every "memory" clobber and every `volatile`. It
 counts what is caught by the unit test named in HOST, by host_code.py or by the check of assembly statements. With --random <n>, it breaks n
@@ -152,7 +152,8 @@ def mutations(path, text):
                     for new in TEXT.get(word.group(0), []):
                         yield number, string.start(1) + word.start(), word.group(0), new
             code = line.split("//")[0]
-            # A template argument in the name of a specialisation selects the specialisation; no code is emitted for it.
+            # A template argument in the name of a specialisation only selects the specialisation; the compiler emits no code
+            # for it.
             if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
                 code = ""
             for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type|state_space)::(\w+)", code):
@@ -183,8 +184,8 @@ def statement_mutations(include):
 
 
 def random_mutations(include, count, seed):
-    """Returns that many mutations of function bodies in the headers of UNIT_TESTS, as (header, the test that must notice, position, old
-    text, new text)."""
+    """Returns the given number of mutations of function bodies in the headers of UNIT_TESTS, as (header, the test that must
+    notice, position, old text, new text)."""
     every = []
     for header, test in UNIT_TESTS.items():
         text, at, in_rule = (include / "membar" / header).read_text(), 0, False

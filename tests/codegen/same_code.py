@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the machine code of kernels that call membar with that of kernels that call cuda::atomic_ref.
+"""Compares the machine code of kernels that call membar with the machine code of kernels that call cuda::atomic_ref.
 
 usage: same_code.py [--report <report.py>] <kernels.cu> -- <nvcc> <option>...
 
-Two kernels are a pair if their names differ only in `membar_` and `cuda_`, or in `in_membar<` and `in_cuda<`. The code of every pair must
-be the same. With --report, only the pairs for which the report's `has_code_of_its_own` is true must differ. Exit status: 0 if that is so, 1
-if not, 2 if there is no pair or the kernels do not compile.
+Two kernels are a pair if their names differ only in `membar_` versus `cuda_`, or in `in_membar<` versus `in_cuda<`. The code of
+every pair must be the same. With --report, only the pairs for which the report's `has_code_of_its_own` is true must differ.
+Exit status: 0 if the code is as required, 1 if not, 2 if there is no pair or the kernels do not compile.
 """
 import argparse
 import importlib.util

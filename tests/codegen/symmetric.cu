@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The operations of symmetric memory over peer access: the fences and orders that they have, where these are, and that there
+// Operations on symmetric memory over peer access: checks which fences and orders they have, where these are, and that there
 // are no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
@@ -21,8 +21,8 @@ struct long_message {
   int words[200];
 };
 
-// A put consists of weak accesses of sixteen bytes, and orders nothing. In a small put, each thread executes a load and a store
-// directly before the block's barrier; in a large put, eight loads come before the first store.
+// A put consists of 16-byte weak accesses, and orders nothing. In a small put, each thread executes a load and a store directly
+// before the block's barrier; in a large put, eight loads come before the first store.
 // CHECK-LABEL: .entry put_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ld.weak.v4.b32
@@ -39,7 +39,7 @@ struct long_message {
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other) { symmetric::put(by_block, to, from, other); }
 
-// One release after the barrier of the block, and no other fence.
+// There is one release after the block's barrier, and no other fence.
 // CHECK-LABEL: .entry put_signal_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: st.weak.v4.b32
@@ -131,7 +131,7 @@ extern "C" __global__ void notify_third(object<set_signal> flag, pe other) {
   symmetric::notify_transitively(by_block, flag, 1, other);
 }
 
-// In a wait, one thread acquires at system scope, and tells the others at a barrier of the block.
+// In a wait, one thread acquires at system scope, and informs the others at a barrier of the block.
 // CHECK-LABEL: .entry wait_by_block(
 // CHECK-NOT: {{fence\.|\.release|membar\.|bar\.}}
 // CHECK: ld.acquire.sys.b64

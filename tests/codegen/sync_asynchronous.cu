@@ -84,7 +84,7 @@ extern "C" __global__ void step(membar::chained<const int> from, membar::chained
   *to.after(ended) = *from.after(ended) + 1;
 }
 
-// If no thread waits through the link, the link waits at its end.
+// If no thread waits through the link, the link waits at the end of its lifetime.
 // CHECK-LABEL: .entry pass(
 // CHECK: griddepcontrol.launch_dependents;
 // CHECK: griddepcontrol.wait;

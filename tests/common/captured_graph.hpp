@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Captures the work of a stream as a graph, which shows what CUDA made of a launch.
+/// Captures a stream's work as a graph, which shows what CUDA recorded for a launch.
 #pragma once
 
 #include <tests/common/gpu_test.hpp>
@@ -30,7 +30,7 @@ class captured_graph {
 
   [[nodiscard]] cudaGraph_t get() const noexcept { return graph_; }
 
-  /// Returns the node of the only launch.
+  /// Returns the node of the graph's only launch.
   [[nodiscard]] cudaGraphNode_t kernel_node() const {
     std::array<cudaGraphNode_t, 2> nodes{};
     std::size_t count = nodes.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of docs/deadlocks.md as programs, each in a wrong and a corrected version. A program is a function
-/// template over the object that receives its operations: the recorder, which reports the deadlock, or GPUs, on which it runs
-/// with a time budget.
+/// The catalogue in docs/deadlocks.md as programs, each in a wrong and a corrected version. A program is a function template
+/// over the object that receives its operations: the recorder, which reports the deadlock, or GPUs, on which it runs with a
+/// time budget.
 #pragma once
 
 #include <membar/deadlock/recorder.hpp>
@@ -16,7 +16,7 @@ using deadlock::signal_add, deadlock::signal_set;
 using deadlock::signal_at_least, deadlock::signal_equals;
 using membar::pe;
 
-// The streams of each PE; signals that are set, and signals that are added to; an event.
+// Each PE's streams, the signals that are set, the signals that are added to, and an event.
 inline constexpr int main_stream = 1;
 inline constexpr int side_stream = 2;
 inline constexpr int flag = 0;
@@ -179,7 +179,7 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
     to.synchronize_stream(pe(0), main_stream);  // This makes sure that the notification comes too late.
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
-  /// A counter does not carry a value, so a second addition loses nothing.
+  /// A counter only counts additions, so a second addition loses nothing.
   static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));

@@ -23,7 +23,7 @@ class fake_processes : public fake_cuda::test {
  protected:
   ~fake_processes() override { remove_unused_directory(); }
 
-  /// Runs `body(group, rank)` in `count` processes, each on its own device. All resources must be released in the end.
+  /// Runs `body(group, rank)` in `count` processes, each on its own device. At the end, all resources must have been released.
   template <class Body>
   void expect_success(int count, Body body) {
     for (const int code : processes(count, [&](int rank) {
@@ -45,11 +45,11 @@ class fake_processes : public fake_cuda::test {
   membar::symmetric::rendezvous where = membar::symmetric::make_rendezvous();
 
  private:
-  /// If a group has met in the directory, it no longer exists.
+  /// The directory no longer exists after a group has met in it.
   void remove_unused_directory() noexcept { static_cast<void>(::rmdir(where.directory.c_str())); }
 };
 
-/// Returns 0 if a heap of `bytes` in this memory shows each process what the others wrote.
+/// Returns 0 if, in a heap of `bytes` bytes in this memory, each process sees what the others wrote.
 template <class Memory>
 int passes_on(membar::symmetric::host_group& group, const Memory& memory, std::size_t bytes) {
   using membar::symmetric::pe;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fixtures for tests that need a GPU. Without a GPU, the tests are skipped and say what is missing. With MEMBAR_REQUIRE_GPU=1
-/// (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment, they fail instead, so that a machine with GPUs cannot pass by skipping.
+/// Fixtures for tests that need a GPU. Without a GPU, the tests are skipped and report what is missing. With
+/// MEMBAR_REQUIRE_GPU=1 (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment, they fail instead, so that a machine with GPUs cannot
+/// pass by skipping.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -163,7 +164,7 @@ class gpu_test : public ::testing::Test {
   }
   virtual void prepare() {}
 
-  /// Returns whether device 0 has this compute capability or a later one.
+  /// Returns whether device 0 has at least this compute capability.
   [[nodiscard]] static bool has_compute_capability(int major, int minor = 0) {
     return std::pair(attribute_of(cudaDevAttrComputeCapabilityMajor), attribute_of(cudaDevAttrComputeCapabilityMinor)) >=
            std::pair(major, minor);
@@ -212,7 +213,7 @@ class multi_gpu_test : public gpu_test {
     check(cudaSetDevice(device));
     const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled)
-      static_cast<void>(cudaGetLastError());  // An earlier test of this process has already enabled it.
+      static_cast<void>(cudaGetLastError());  // An earlier test in this process has already enabled it.
     else
       check(status);
   }

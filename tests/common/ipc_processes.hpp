@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of cudaMalloc that the processes of a test share through CUDA IPC.
+/// Memory from cudaMalloc that a test's processes share through CUDA IPC.
 #pragma once
 
 #include <membar/symmetric/adopted_backend.hpp>

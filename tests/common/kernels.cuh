@@ -30,7 +30,7 @@ void with_constant(auto value, Function function) {
   static_cast<void>(((value == Values && (function.template operator()<Values>(), true)) || ...));
 }
 
-/// Waits for all threads of the block or of the cluster.
+/// Waits for all threads of the block or the cluster.
 __device__ inline void meet([[maybe_unused]] bool of_cluster) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if (of_cluster) {
@@ -42,7 +42,7 @@ __device__ inline void meet([[maybe_unused]] bool of_cluster) {
   __syncthreads();
 }
 
-/// The memory of the objects that threads contend for.
+/// The memory that contains the objects for which threads contend.
 enum class placement {
   global,
   shared,

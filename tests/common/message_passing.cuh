@@ -18,7 +18,7 @@
 
 namespace membar_test {
 
-/// The operations or fences that order data and flag.
+/// The operations or fences that order the data and the flag.
 enum class passing { operations, fences_release_acquire, fences_acq_rel, fences_seq_cst };
 
 inline constexpr passing every_passing[] = {passing::operations, passing::fences_release_acquire, passing::fences_acq_rel,

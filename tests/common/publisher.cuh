@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Both ends of a publisher under load. They check that data is as new as its signal, and that signals arrive in order.
+/// Both ends of a publisher under load. They check that data is at least as new as its signal, and that signals arrive in
+/// order.
 #pragma once
 
 #include <membar/sync/publisher.cuh>

@@ -2,8 +2,8 @@
 /// @file
 /// The main function of test programs that run all their tests in one process, because starting CUDA takes half a second.
 ///   --record=<folder>       runs the tests, and writes the result of each to <folder>/<test>.txt: PASSED, FAILED or
-///                           "SKIPPED: <reason>" on the first line. Returns 0 if the program reached its end, even if
-///                           tests failed.
+///                           "SKIPPED: <reason>" on the first line. The exit status is 0 if the program reached its end, even
+///                           if tests failed.
 ///   --write-ctest=<file>    writes calls of membar_recorded_rule(<name> <file>), one for each test, and runs none
 /// Without these options it is GoogleTest's own main function.
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Helpers that capture the error message of a rejected call.
+/// Helpers that capture the error message from a rejected call.
 #pragma once
 
 #include <membar/error.hpp>
@@ -12,7 +12,7 @@
 
 namespace membar_test {
 
-/// Returns the message of the `membar::error` that `call` throws, or an empty string if it throws none.
+/// Returns the message of the `membar::error` that `call` throws, or an empty string if `call` throws none.
 template <class Call>
 [[nodiscard]] std::string refusal(Call call) {
   try {

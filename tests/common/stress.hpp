@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The duration of a stress test: the usual one, or the one that the environment specifies.
+/// The duration of a stress test: the usual duration, or the duration that the environment specifies.
 #pragma once
 
 #include <charconv>

@@ -68,7 +68,7 @@ class processes_on_gpus : public ::testing::Test {
   }
 };
 
-/// Each process has a GPU.
+/// Each process has its own GPU.
 using gpu_processes = processes_on_gpus<2>;
 
 /// Prints the errors that the kernels have reported so far to standard error. Returns the exit code of the process.

@@ -38,7 +38,7 @@ using symmetric::object, symmetric::pe, symmetric::span;
 /// The observations of both ends of all channels of a PE.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
-  unsigned long long stale;     ///< The number of words that differed from the sent ones.
+  unsigned long long stale;     ///< The number of words that differed from the words sent.
   unsigned long long late;      ///< the number of waits that timed out
 };
 
@@ -55,7 +55,7 @@ struct long_packed_payload {
 struct packed_piece {
   int words[3];
 };
-/// The number of lanes of a warp that have a piece each. Their boxes share a line.
+/// The number of lanes per warp that each have a piece. Their boxes share a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each array.
@@ -139,7 +139,7 @@ __device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned r
   Group::sync();
 }
 
-/// Returns how many of this thread's words differ from the sent ones.
+/// Returns how many of this thread's words differ from the words sent.
 template <class Group>
 [[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
   unsigned wrong = 0;
@@ -220,13 +220,13 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The channel of the calling group, the properties of this side of the channel, and whether the calling thread takes part.
+/// The calling group's channel, the properties of this end of the channel, and whether the calling thread takes part.
 struct place {
   unsigned channel;
   unsigned side;
   bool takes_part;
 
-  /// Returns whether the group sends first. Half of the groups do; on the other PE, the other half does.
+  /// Returns whether the group sends first. On each PE, a different half of the groups sends first.
   [[nodiscard]] __device__ bool begins(pe self) const { return (side + static_cast<unsigned>(self.index())) % 2 == 0; }
 };
 /// With `Lanes`, each of several lanes of a warp has a channel.
@@ -292,7 +292,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
   add_to(*report, group, stale, late, sends ? 0 : rounds);
 }
 
-/// Packed messages in both directions: the answer frees the box. Pieces are sent from registers and received into them.
+/// Packed messages in both directions: the answer frees the box. Pieces are sent from registers and received into registers.
 template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Tests of teams and of barriers in two halves: the barriers work, two teams run concurrently, a team on two streams is
-/// rejected, and a late half can be waited for again.
+/// rejected, and a wait for a late half can be repeated.
 #pragma once
 
 #include <membar/symmetric/team_barrier.hpp>
@@ -58,7 +58,7 @@ __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigne
 
 class symmetric_teams : public symmetric_pes {
  protected:
-  /// Runs a team of all even PEs of five concurrently with a team of all odd ones.
+  /// Runs two teams of five PEs concurrently: the even PEs and the odd PEs.
   template <class Group>
   void expect_two_teams_hold(Group, unsigned threads) {
     peer_backend backend(devices(5));

@@ -275,7 +275,8 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
   copy_by(by_block, 72);
 }
 
-// Packed messages of every shape: more and fewer words than threads, an incomplete last word, every alignment.
+// Packed messages of every shape: with more and fewer words than threads, with an incomplete last word, and with every
+// alignment.
 
 template <std::size_t Bytes, std::size_t Alignment>
 struct alignas(Alignment) packed_bytes {
@@ -429,7 +430,7 @@ __global__ void count_everywhere(span<counter<unsigned long long>> sums, object<
     }
     amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // One more addition by a single thread: the number of the others is even, so losing all of them would not show.
+  // A single thread adds once more: the number of the other additions is even, so the loss of all of them would not show.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
       amo_bitwise_xor(sums[3], 1ULL, pe(i));
@@ -490,13 +491,13 @@ TEST_P(symmetric_barrier, of_five_holds) {
 // Waits that time out.
 
 struct lonely_report {
-  unsigned otherwise;                 ///< Whether any wait returned a value other than `timed_out` to any thread.
+  unsigned otherwise;                 ///< Whether any wait returned something other than `timed_out` to any thread.
   unsigned long long nanoseconds[4];  ///< the duration of each wait
 };
 
 __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_payload>> box,
                            span<symmetric::barrier_word> words, long_packed_payload* to, lonely_report* report) {
-  // A barrier follows each reading of the clock, and each wait of the block includes one, so no thread waits outside of the
+  // A barrier follows each reading of the clock, and each wait by the block includes a barrier, so no thread waits outside the
   // measured interval.
   unsigned long long times[5] = {membar::global_nanoseconds()};
   __syncthreads();
@@ -709,7 +710,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
-/// Writes a number determined by its position to every 8 bytes, or counts the numbers that differ.
+/// Writes to every 8 bytes a number that their position determines, or counts the numbers that differ.
 __global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
     data[i] = i ^ salt;
@@ -768,7 +769,7 @@ struct torn_words {
   unsigned long long readers;  ///< the number of blocks that have finished
   unsigned long long torn;
   unsigned long long reads;
-  /// The number of reads that found a different value from the thread's previous read of the same word.
+  /// The number of reads that found a value different from the thread's previous read of the same word.
   unsigned long long changed;
   unsigned long long late;
 };
@@ -972,7 +973,7 @@ __global__ void write_next(int* to, unsigned size, unsigned* round) {
     *round = now;
   }
 }
-/// Checks that the data is that of the next round, and counts rounds.
+/// Checks that the data belongs to the next round, and counts rounds.
 __global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
   const unsigned now = *round + 1;
   add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);

@@ -69,7 +69,8 @@ struct channel_outcome {
   unsigned ended = 0;                   ///< The `wait_result` of the last call.
 };
 
-/// Expects that an end received this many messages, whole and in order, and that its last call returned this result.
+/// Expects that an end received this many messages, each of them whole and in order, and that its last call returned this
+/// result.
 inline void expect_all(const channel_outcome& end, unsigned long long messages, wait_result last) {
   EXPECT_EQ(end.messages, messages);
   EXPECT_EQ(end.torn, 0U);
@@ -97,7 +98,7 @@ MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned co
   end.close();
 }
 
-/// Takes messages of producers `first`, `first + 1`, ... until the channel is closed, or `count` messages.
+/// Takes messages from the producers `first`, `first + 1`, ... until the channel is closed or `count` messages have been taken.
 template <class Channel, int Producers = 1>
 MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long long count, channel_outcome& outcome) {
   typename Channel::consumer end(channel);
@@ -126,7 +127,7 @@ struct barrier_side {
   unsigned late = 0;
 };
 
-/// Two barriers per phase, so that no side writes while another reads.
+/// There are two barriers per phase, so that no side writes while another side reads.
 template <class Barrier, int Sides>
 MEMBAR_HOST_DEVICE void run_phases(Barrier& barrier, barrier_side* const (&sides)[Sides], int own, int phases) {
   barrier_side& mine = *sides[own];

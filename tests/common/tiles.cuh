@@ -45,8 +45,8 @@ __device__ bool fill_all(Ring& ring, const unsigned* from, unsigned tiles, unsig
   return late;
 }
 
-/// A lane of a consuming warp: checks its words of every tile, overwrites them if `overwrites`, and counts the tiles. Returns
-/// whether it timed out.
+/// A lane of a consuming warp: checks its words in every tile, overwrites them if `overwrites` is true, and counts the tiles.
+/// Returns whether it timed out.
 template <class Ring>
 __device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigned tiles, unsigned first, unsigned long long all,
                           bool overwrites = true) {

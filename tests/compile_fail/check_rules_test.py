@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows that check_rules.py distinguishes a rule that the compiler enforces from one that it does not.
+"""Checks that check_rules.py distinguishes a rule that the compiler enforces from a rule that it does not enforce.
 
 usage: check_rules_test.py <host compiler> <option>...
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// REFUSED(rule, code): code that breaks a rule. The comment above it has the words that the compiler's message must
+/// REFUSED(rule, code): code that breaks a rule. The comment above it contains the words that the compiler's message must
 /// contain. The code exists only if the file is compiled with -DRULE_<rule>, as check_rules.py does.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The actions of test threads, one type per primitive of the headers. An action is a call on a cell of 16 bytes, together with
-/// the instructions that its header lists for the call, for the model. This file has the actions of fence.cuh and
+/// the instructions that its header lists for the call, for the model. This file has the actions for fence.cuh and
 /// load_store.cuh, and combinations of actions.
 ///
 /// An action has
@@ -85,8 +85,8 @@ template <thread_scope Scope, memory_order Order, class Make>
                 half_fence<Scope, membar::acquire_half(Order)>());
 }
 
-/// For sixteen bytes, copies the value read for the first half to the register of the second half, because one instruction
-/// reads both.
+/// For sixteen bytes, copies the value read for the first half to the second half's register, because one instruction reads
+/// both halves.
 template <class T>
 [[nodiscard]] constexpr auto parts_of(model::reg first) noexcept {
   if constexpr (number<T>::parts == 1) {

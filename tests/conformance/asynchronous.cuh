@@ -44,7 +44,7 @@ struct at_cluster_barrier {
   }
 };
 
-/// Synchronizes at an mbarrier of each block, at which the threads of the other block arrive.
+/// Synchronizes at one mbarrier per block, at which the threads of the other block arrive.
 template <memory_order Arrive, memory_order Wait>
 struct at_mbarrier {
   __device__ static void prepare(membar::mbarrier<thread_scope::cluster>& own) {
@@ -114,7 +114,7 @@ __device__ inline void count_turns(const membar::litmus::launch_view& view, unsi
   }
 }
 
-/// Runs `Test` in clusters of two blocks: in each turn, each thread passes a value to its counterpart in the other block.
+/// Runs `Test` in clusters of two blocks. In each turn, each thread passes a value to its counterpart in the other block.
 /// Before it stores the value, it executes a random number of stores to scratch memory, so that the store of the value has to
 /// wait.
 template <class Test>

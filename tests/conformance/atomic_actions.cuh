@@ -121,7 +121,7 @@ __device__ inline void reduce_by(const Ref& object, T value, Order order) noexce
   }
 }
 
-/// The read-modify-write for the model.
+/// The read-modify-write as the model's instruction.
 template <update_kind Kind, thread_scope Scope, class Order>
 [[nodiscard]] constexpr model::instruction updated(model::reg old, model::variable at, int value, Order order) noexcept {
   model::instruction i = model::fetch_add<Scope>(old, at, value, order);
@@ -168,7 +168,7 @@ struct reduction {
   static std::string text() { return spelled<T>(std::string("reduce_") + name(Kind), Order, Scope); }
 };
 
-/// The weakest order that covers both orders of a compare-and-swap.
+/// The weakest order that includes both orders of a compare-and-swap.
 [[nodiscard]] constexpr memory_order covering(memory_order success, memory_order failure) noexcept {
   if (success == memory_order::seq_cst || failure == memory_order::seq_cst) {
     return memory_order::seq_cst;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Relaxed updates and accesses at every scope: no write comes between the read and the write of an update, and sixteen bytes
-/// are one access. Source: atomic.cuh; load_store.cuh, "One access whatever the size"; aggregated.cuh.
+/// Relaxed updates and accesses at every scope: no write comes between the read and the write of an update, and a 16-byte
+/// access is a single access. Source: atomic.cuh; load_store.cuh, "One access whatever the size"; aggregated.cuh.
 #include "holds.cuh"
 
 namespace conformance {

@@ -44,14 +44,14 @@ class engine_runner : public runner {
   return test.substr(0, plus) + test.substr(test.rfind('@'));
 }
 
-// The share of the remaining work that the next of `turns` turns gets, so that later turns compensate for a turn that had too
+// The share of the remaining work that the next of `turns` turns gets; later turns thus compensate for a turn that had too
 // little time.
 [[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
 }
 
-// A sort key for controls by how much ordering their names show, the least first: whether no access is split, then the number
-// of orders and fences, then the number of relaxed accesses in descending order.
+// A sort key for controls: it puts those whose names show the least ordering first. It compares whether no access is split,
+// then the number of orders and fences, and then the number of relaxed accesses in descending order.
 [[nodiscard]] std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
   const auto times = [&](std::string_view word) {
     std::ptrdiff_t count = 0;
@@ -149,7 +149,8 @@ membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t i
   return membar::litmus::draw_parameters(plan_.seed ^ hash, index, t.homes);
 }
 
-// Returns the parameter sets of a test: given sets, sets tuned for the test or its controls, built-in sets, and drawn sets.
+// Returns a test's parameter sets: the given sets, the sets tuned for the test or its controls, the built-in sets, and the
+// drawn sets.
 std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) const {
   std::vector<membar::litmus::parameters> sets = plan_.given;
   const auto take = [&](const std::string& test) {

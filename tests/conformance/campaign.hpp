@@ -19,7 +19,7 @@
 
 namespace conformance {
 
-/// How a campaign runs.
+/// The settings of a campaign.
 struct plan {
   double seconds = 1.0;  ///< The time for each test, over all parameter sets.
   /// If not 0, the limit for all tests of all parts together; `seconds` is then the limit per test.
@@ -37,7 +37,8 @@ struct plan {
   bool guarantees = true;
   bool controls = true;
   std::function<bool(const guarantee&)> selected = [](const guarantee&) { return true; };
-  std::set<std::string> tests{};  ///< If not empty, only these guarantees of the selected ones, and their controls, run.
+  std::set<std::string> tests{};  ///< If not empty, only those of the selected guarantees that are listed here run, with their
+                                  ///< controls.
 };
 
 /// The parameter sets under which each test runs: the default, in which all blocks run the test, and one in which a quarter of
@@ -58,11 +59,12 @@ struct test_result {
   std::uint64_t weak = 0;       ///< The number of instances with the outcome in question.
   std::uint64_t forbidden = 0;  ///< The number of instances with any outcome that the model forbids.
   double seconds = 0;           ///< kernel time
-  double best_rate = -1;        ///< The number of weak outcomes per instance, under the parameters that showed the most.
+  double best_rate = -1;        ///< The number of weak outcomes per instance under the parameters that showed the most weak
+                                ///< outcomes.
   std::string best_parameters{};
   std::uint64_t best_seed = 0;
   int sets = 0;          ///< the number of parameter sets
-  int homes = 1;         ///< The number of launches whose device can hold the launch's memory.
+  int homes = 1;         ///< The number of the test's launches whose device has room for the launch's memory.
   std::string reason{};  ///< The reason why it was skipped or failed, or the forbidden outcomes and their parameters.
   bool was_skipped = false;
   bool has_failed = false;
@@ -84,8 +86,8 @@ struct test_result {
 class runner {
  public:
   virtual ~runner() = default;
-  /// Returns the number of the test's launches whose device can hold the launch's memory. Throws `membar::error` if the machine
-  /// lacks a place.
+  /// Returns the number of the test's launches whose device has room for the launch's memory. Throws `membar::error` if the
+  /// machine lacks a place.
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;
@@ -111,8 +113,8 @@ class campaign {
 
   /// Returns whether a control of the guarantee was observed at the guarantee's place.
   [[nodiscard]] bool control_observed(const guarantee& row) const { return any_observed(row, true); }
-  /// Returns whether a control was observed at another place but none at the guarantee's own place. Such a control says nothing
-  /// about the guarantee.
+  /// Returns whether a control was observed at another place, but no control at the guarantee's own place. Such a control says
+  /// nothing about the guarantee.
   [[nodiscard]] bool control_observed_elsewhere(const guarantee& row) const {
     return !any_observed(row, true) && any_observed(row, false);
   }

@@ -34,7 +34,8 @@ void run_host_thread(const std::vector<membar::litmus::observed_value>& observed
     Test::template run_on_host<host>(at, [&](int o, unsigned number) {
       const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
       const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
-      out.put(o, static_cast<unsigned>(found - values.begin()));  // The digit after the last one means any other value.
+      out.put(o, static_cast<unsigned>(found - values.begin()));  // The digit after the last value's digit means any other
+                                                                  // value.
     });
   }
 }

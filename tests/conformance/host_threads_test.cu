@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of test threads on the host: their writes to the cells, and their reports.
+/// Tests of the litmus tests' threads on the host: their writes to the cells, and their reports.
 #include "message_passing.cuh"
 
 #include <gtest/gtest.h>

@@ -63,7 +63,7 @@ template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // This form of the comparison also rejects NaN.
+  // The comparison in this form also rejects NaN.
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
     refuse(std::string(option) + std::string(text) + ": a number of at least " +
            printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
@@ -76,7 +76,7 @@ double time_in(std::string_view option, std::string_view text, double least) {
   return number_in<double>(option, text, least, 1e9);
 }
 
-/// Parses a number of instances. It may be written as 2e11.
+/// Parses a number of instances, which may be written as 2e11.
 std::uint64_t count_in(std::string_view option, std::string_view text) {
   return static_cast<std::uint64_t>(number_in<double>(option, text, 1, 1e18));
 }
@@ -250,7 +250,7 @@ int run(const suite& all, const options& how) {
     }
   });
   running = &work;
-  save();  // This reports at the start, and not after hours, that a file cannot be written.
+  save();  // Reports at the start, rather than after hours, that a file cannot be written.
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every way to release and every way to acquire, at one scope: a thread that sees the flag also sees the data that was written
-/// before the flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
+/// Tests every way to release and every way to acquire, at one scope: a thread that sees the flag must also see the data that
+/// was written before the flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
 #pragma once
 
 #include "holds.cuh"
@@ -42,7 +42,8 @@ template <thread_scope Scope>
 struct fence_after_load<Scope, memory_order::relaxed> : atomic_load<Scope, memory_order::relaxed> {};
 /// @}
 
-/// `Way` releases with each of these orders. One control has no order on either side; the other has none on the releasing side.
+/// `Way` releases with each of these orders. One control has no order in either thread; the other has no order in the releasing
+/// thread.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void releases(const adding& to) {
   using acquire = atomic_load<Scope, memory_order::acquire>;
@@ -53,8 +54,8 @@ void releases(const adding& to) {
    ...);
 }
 
-/// `Way` acquires with each of these orders. One control has no order on either side; the other has none on the acquiring side.
-/// A wait has no control beyond its scope, because there it need not end.
+/// `Way` acquires with each of these orders. One control has no order in either thread; the other has no order in the acquiring
+/// thread. A wait has no control beyond its scope, because a wait need not end there.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
   using release = atomic_store<Scope, memory_order::release>;

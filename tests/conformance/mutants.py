@@ -36,7 +36,7 @@ INCLUDE = ROOT / "include"
 # Files of the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
 
-# Places at which a scope that is too narrow can show. Among threads of one device and one domain it cannot.
+# Places at which a scope that is too narrow can have an effect. Among threads of one device and one domain it cannot.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
@@ -309,14 +309,14 @@ def gpu_count():
 
 
 def spread(tests, most):
-    """Returns at most `most` of the tests, evenly spread over the list."""
+    """Returns at most `most` of the tests, spread evenly over the list."""
     return tests if len(tests) <= most else [tests[i * len(tests) // most] for i in range(most)]
 
 
 def few_of(tests, most, gpus, campaign=None):
     """Returns at most `most` of the tests to run against a mutant. With a campaign, these are tests that the machine ran and whose controls
     showed their outcomes most often. Without one, they are spread over the list, and tests with a host thread come last because they are
-    slow. If none can run, it returns some that report what is missing."""
+    slow. If no test can run, it returns some tests that report what is missing."""
     if campaign:
         can = [t for t in tests if campaign["tests"].get(t, {}).get("verdict") != "skipped"]
         rate = {t: max((c["rate"] for c in shown_by(t, campaign)), default=0) for t in can}
@@ -341,7 +341,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # The other mutants can use the time that this mutant leaves.
+        # The remaining mutants can use the time that this mutant does not need.
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)

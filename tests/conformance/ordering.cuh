@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Orders beyond message passing, at one scope: sequential consistency, cumulativity, coherence.
+/// Guarantees beyond message passing, at one scope: sequential consistency, cumulativity, coherence.
 /// Source: memory_order.hpp, fence.cuh ("All `seq_cst` fences in scope also have a single order", "cumulative"), atomic.cuh.
 #pragma once
 

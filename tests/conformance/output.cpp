@@ -15,7 +15,7 @@ namespace conformance {
 
 namespace {
 
-// Returns a string as JSON.
+// Returns a string in JSON syntax.
 [[nodiscard]] std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

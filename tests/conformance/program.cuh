@@ -40,7 +40,8 @@ struct thread {
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& memory) noexcept {
-    // Addresses are computed before the first action and digits after the last, so nothing comes between two actions.
+    // The thread computes addresses before the first action and digits after the last action, so nothing comes between two
+    // actions.
     void* const cell[] = {memory.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }

@@ -65,7 +65,7 @@ struct copy_in_bulk {
   static std::string text() { return std::string("copy_in_bulk.") + Fence::text(); }
 };
 
-/// What the thread does before a bulk copy of the cell to its own place in shared memory, and which value it observes.
+/// The thread's actions before a bulk copy of the cell to its own place in shared memory, and the value that it observes.
 enum class before_load {
   store_to_source,       ///< Writes 2 and then 1 to the cell, and observes the place at the end.
   store_to_destination,  ///< Writes 1 to the cell and 2 to the place, and observes the place at the end.

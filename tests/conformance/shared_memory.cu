@@ -49,7 +49,7 @@ struct by_function {
 
 constexpr memory_order release_side(memory_order order) { return order == acquire ? release : order; }
 
-/// `Way` on both sides, at `Scope`, with each of `Orders`: `acquire` stands for release and acquire.
+/// Both threads use `Way`, at `Scope`, with each of `Orders`: `acquire` stands for release and acquire.
 template <thread_scope Scope, class Way, memory_order... Orders>
 void both_sides(const adding& to) {
   using unordered =

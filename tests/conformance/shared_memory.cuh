@@ -203,7 +203,7 @@ template <class Done>
   return true;
 }
 
-/// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Round n stores n as data, and sets the
+/// Runs `Test` in clusters of two blocks: each block reads what the other block writes. Round n stores n as data, and sets the
 /// flag. Each quarter of a block's threads has one role:
 /// * the first thread of one quarter, the reader, polls the flag, reads the data and lowers the flag;
 /// * the first thread of another quarter writes, and its other threads store to scratch memory;
@@ -212,7 +212,7 @@ template <class Done>
 ///   all of them rest, so that no thread waits forever.
 ///
 /// The duration of a round varies with the parameters by orders of magnitude. After a quarter of the slice's budget, a writer
-/// starts no further round and tells its reader so; the reader counts the rounds that took place.
+/// starts no further round and informs its reader; the reader counts the rounds that took place.
 ///
 /// The launch is the same as that of `membar::litmus::run_launch`, in clusters of two blocks.
 template <class Kernel, class Test>
@@ -241,8 +241,8 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   const auto there = [](auto* object, unsigned block) {
     return static_cast<decltype(object)>(__cluster_map_shared_rank(object, block % 2));
   };
-  // One line for each block's data, and one for the rounds that its reader has finished and the first round that its writer
-  // leaves out.
+  // For each block, one line for its data, and one line for the number of rounds that its reader has finished and the first
+  // round that its writer leaves out.
   const auto data_of = [&](unsigned block) { return reinterpret_cast<unsigned*>(view.cells + 256ULL * block); };
   const auto done_of = [&](unsigned block) { return data_of(block) + 32; };
   const auto left_out_of = [&](unsigned block) { return data_of(block) + 33; };
@@ -263,7 +263,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
 
   unsigned* const data = Test::shared_data ? &shared_data : data_of(blockIdx.x);
   const unsigned quarter = blockDim.x / 4, part = threadIdx.x / quarter, lane = threadIdx.x % quarter;
-  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // With fewer warps, the helpers would get in the way.
+  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // With fewer warps, the helpers would slow down the test threads.
   constexpr unsigned mains = 2;
   const auto end = [&] { atomicAdd(const_cast<unsigned*>(&ended), 1U); };
   const auto flag_of_reader = [&](unsigned round) -> flag_type& {

@@ -21,7 +21,7 @@ struct placed_test {
   membar::litmus::runnable_test test;
 };
 
-/// The place in a test's name.
+/// The place as a test's name contains it.
 [[nodiscard]] inline std::string place_of(const std::string& test) { return test.substr(test.rfind('@') + 1); }
 
 /// A documented guarantee: the test that checks it, and its controls.
@@ -42,7 +42,7 @@ class suite {
 
   void add(placed_test test) { tests_.push_back(std::move(test)); }
 
-  /// Adds a guarantee. If it exists already, it gets the controls that it lacks.
+  /// Adds a guarantee. If the test already exists, it gets the controls that it lacks.
   void add(guarantee row) {
     const auto known = std::ranges::find(guarantees_, row.test, &guarantee::test);
     if (known == guarantees_.end()) {

@@ -4,7 +4,7 @@
 
 usage: MEMBAR_CONFORMANCE=<program> suite_test.py [RULE...]
 
-<program> is the suite, which lists its tests. Rules: the classes below.
+<program> is the suite, which lists its tests. The rules are the classes below.
 """
 
 import contextlib
@@ -303,7 +303,7 @@ def fake_results(folder):
 
 
 class Table(unittest.TestCase):
-    """Checks that the tables of the page show the values of the JSON."""
+    """Checks that the page's tables show the values in the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))

@@ -91,7 +91,7 @@ def guarantee_table(listed, results):
 
 
 def place_table(listed, results):
-    """Returns the guarantees by place: how many ran, and for how many of these a control was observed."""
+    """Returns the counts of guarantees per place: how many ran, and for how many of these a control was observed."""
     lines = []
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
@@ -100,7 +100,7 @@ def place_table(listed, results):
 
 
 def best_known_controls(results):
-    """Returns the controls by shape and place: how many were observed, and the highest rate."""
+    """Returns the counts of controls per shape and place: how many were observed, and the highest rate."""
     controls = collections.defaultdict(lambda: [0, 0])
     for test in (test for campaign in results.campaigns for test in campaign["tests"]):
         if test["role"] == "control" and test["instances"]:
@@ -130,7 +130,8 @@ def mutant_table(results):
 
 
 def command_of(campaign):
-    """Returns the command of a campaign. Old results contain only its plan, without the options that selected the tests."""
+    """Returns the command that ran a campaign. Old results contain only its plan, without the options that selected the
+    tests."""
     plan = campaign["plan"]
     return campaign["context"].get("command") or (
         f"conformance ... --seconds={plan['seconds']:g} --draws={plan['draws']}" + (f" --minutes={plan['minutes']:g}" if plan["minutes"] < 1e6 else ""))

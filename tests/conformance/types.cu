@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every operation and every width at device scope. The order is the same whether the operation becomes an instruction, the
-/// integer form of a floating-point operation, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
+/// Every operation and every width at device scope. The order is the same whether the operation compiles to an instruction, to
+/// the integer form of a floating-point operation, or to a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
 #include "message_passing.cuh"
 
 #include <cuda_fp16.h>

@@ -94,7 +94,8 @@ FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   };
   std::uint64_t now = 1'000'000;
   if (std::getenv("FAKE_CUPTI_PUTS") != nullptr) {
-    // The later launch's record comes first, because a kernel's record may arrive before that of a kernel that ended earlier.
+    // The later launch's record comes first, because a kernel's record may arrive before the record of a kernel that ended
+    // earlier.
     for (unsigned launch = 2; launch >= 1; --launch) {
       auto k = kernel("put", 9, launch * 10'000'000 - 100, launch * 10'000'000 + 100'000);
       k.correlationId = launch;

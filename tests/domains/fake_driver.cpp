@@ -235,7 +235,7 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-/// Modules and libraries are the images from which they were loaded. All of them have the functions "put" and "small".
+/// A module's or library's handle is the image from which it was loaded. All of them have the functions "put" and "small".
 FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
   const char* const names[] = {"put", "small"};
   for (unsigned i = 0; i < count; ++i) {
@@ -272,8 +272,8 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
-/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS, each of which has the kernel
-/// and its numbers.
+/// Returns the size of each parameter in bytes, from the file FAKE_DRIVER_PARAMETERS, each line of which contains a kernel and
+/// its sizes.
 namespace {
 std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
   const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
@@ -359,7 +359,7 @@ std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
                                                                                                          : placements.end();
 }
-/// Returns where the contents of an address are: memory that is mapped more than once has its contents in one place.
+/// Returns where an address's contents are stored: memory that is mapped more than once has its contents in a single place.
 CUdeviceptr contents_at(CUdeviceptr at) {
   const auto where = placement_at(at);
   return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
@@ -421,7 +421,7 @@ FAKE CUresult cuMemUnmap(CUdeviceptr at, std::size_t bytes) {
   }
   return CUDA_SUCCESS;
 }
-/// No device has access to memory of device 7.
+/// No device can access device 7's memory.
 FAKE CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation*, CUdeviceptr at) {
   const auto where = placement_at(at);
   const bool has = where != placements.end() && physicals[where->second.of].device != 7;
@@ -468,7 +468,7 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
-/// The device's memory, as far as a program has stored to it. Each allocation extends to the next multiple of 4096 bytes.
+/// The part of the device's memory to which the program has stored. Each allocation extends to the next multiple of 4096 bytes.
 namespace {
 std::map<CUdeviceptr, CUdeviceptr> memory;
 }
@@ -611,7 +611,7 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
-/// Returns whether, after some puts, 400 consecutive puts were all moved or all not moved.
+/// Returns whether any put was moved, and the last 400 puts were either all moved or all not moved.
 FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -815,7 +815,7 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsi
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log_nodes("node", graph, " flags=" + std::to_string(flags));
   }
-  // Nodes that allocate memory behave this way.
+  // Nodes that allocate memory behave in this way.
   if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }

@@ -299,7 +299,8 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
 
 TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
   records r = chain(0);
-  // Ten launches far from any put for which the host was late: in total they wait longer than all waits that a put caused.
+  // Ten launches, far from any put, for which the host was late: together they wait longer than all launches that waited
+  // because of a put.
   std::uint64_t now = 100'000'000;
   for (int k = 0; k < 11; ++k) {
     r.kernels.push_back({0, 1, 0, now, now + 2000, 0});

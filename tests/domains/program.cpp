@@ -14,7 +14,7 @@
 /// * thread: a thread with the smallest stack; fork: a child process that exits; room: a thread whose event waits for another
 ///   thread's launch; race: many put and small kernels concurrently; race/two: the same in two contexts;
 /// * check/...: kernels with pointers; exit=<status>; abort.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call deprecated functions.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call functions that are now deprecated.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -229,7 +229,7 @@ int main(int count, char** words) {
         plain(small, stream(1));
       }
       std::printf("%.1f ns a launch\n", (now() - begin) / launches);
-    } else if (word == "small/threads") {  // Two threads that exist at the same time.
+    } else if (word == "small/threads") {  // Two threads that exist concurrently.
       std::barrier both(2);
       const auto launches = [&] {
         for (int k = 0; k < 1000; ++k) {
@@ -412,7 +412,7 @@ int main(int count, char** words) {
                : word == "unmovable/cuLaunchGridAsync"
                    ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
                    : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
-      // A graph with put was moved; then small takes the place of its node, or of a copy's node.
+      // A graph with put was moved; then small takes the place of its node, or of the node of a copy.
     } else if (word.starts_with("leak/")) {
       CUgraph graph = nullptr;
       CUgraph copy = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests membar-domains watch with CUPTI records from a fake.
+/// Tests membar-domains watch with records from a fake CUPTI.
 #include <nlohmann/json.hpp>
 
 #include "tests/domains/command_fixture.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The common part of all calls of the fake runtime and driver.
+/// The part common to all calls of the fake runtime and driver.
 #pragma once
 
 #include "fake_cuda.hpp"

@@ -37,7 +37,7 @@ CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocation
 CUresult cuMemAddressReserve(CUdeviceptr* range, std::size_t bytes, std::size_t alignment, CUdeviceptr, unsigned long long) {
   return answer([&] {
     void* const memory = std::aligned_alloc(alignment, bytes);
-    std::memset(memory, 0xa5, bytes);  // Memory is not zero unless a call zeroes it.
+    std::memset(memory, 0xa5, bytes);  // Memory is not zero-initialized unless a call zeroes it.
     *range = reinterpret_cast<CUdeviceptr>(memory);
     now().reserved[*range] = bytes;
   });
@@ -94,7 +94,7 @@ CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGeneri
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
   return answer([&] {
-    // Makes this range the process's own memory again, so that it can be freed as such.
+    // Turns this range into the process's own memory again, so that it can be freed as such.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
   });

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A fake CUDA runtime and driver that answers every CUDA call of a test program with values that the test sets. It allows
-/// tests of the decisions of the host headers without a GPU, for any number of devices, with any limits, and with failing
-/// calls.
+/// A fake CUDA runtime and driver that answers every CUDA call of a test program with values that the test sets. With it, tests
+/// can check the host headers' decisions without a GPU, for any number of devices, with any limits, and with failing calls.
 ///
 /// A program gets the fake by linking with the target `fake_cuda`. Each test starts with a new `machine`.
 #pragma once
@@ -55,7 +54,7 @@ struct device {
   device();
 
   std::string name = "Fake GPU";
-  std::map<cudaDeviceAttr, int> attributes;  ///< The driver does not know an attribute that is not in this list.
+  std::map<cudaDeviceAttr, int> attributes;  ///< The driver rejects attributes that are not in this list.
   int blocks_per_multiprocessor = 2;
   bool virtual_memory = true;
   bool shares_files = true;             ///< Memory sharing between processes with file descriptors.
@@ -190,7 +189,8 @@ struct machine {
   std::vector<page_advice> prefetched;
   std::vector<const void*> owned_by_graph;             ///< Objects that the graph of a captured stream keeps alive.
   std::vector<int> waited_for;                         ///< the device of each cudaDeviceSynchronize
-  std::pair<const void*, std::size_t> written_late{};  ///< Copies to this memory run when a call waits for a stream.
+  std::pair<const void*, std::size_t> written_late{};  ///< Copies to this memory are executed only when a call waits for a
+                                                       ///< stream.
   std::vector<std::function<void()>> late_copies;
   std::vector<std::string> calls;     ///< The names of copies, fills and waits, in order.
   std::vector<std::string> failures;  ///< The messages to the handler for failed restores.

@@ -65,7 +65,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, const char* name = __buil
       return cudaErrorMemoryAllocation;
     }
     now().sizes[*memory] = bytes;
-    std::memset(*memory, 0xa5, bytes);  // Memory is not zero unless a call zeroes it.
+    std::memset(*memory, 0xa5, bytes);  // Memory is not zero-initialized unless a call zeroes it.
     now().allocations[*memory] = current_device();
     now().allocated_on.push_back(current_device());
     return cudaSuccess;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of every type, with sizes and addresses that do not divide evenly, in graphs; and a PE that does not arrive.
+// All-reduces of every type, with sizes and addresses that do not divide evenly, also in graphs; and a PE that does not arrive.
 // Several PEs share a GPU.
 #include <membar/symmetric/all_reduce.cuh>
 
@@ -24,7 +24,7 @@ void set(float& to, float value) { to = value; }
 void set(__half& to, float value) { to = __float2half(value); }
 void set(__nv_bfloat16& to, float value) { to = __float2bfloat16(value); }
 
-/// Small whole numbers, whose sums every type can hold.
+/// Small integers, whose sums every type can hold.
 float value_of(std::size_t i, int which, int round) {
   return static_cast<float>((i + 3 * static_cast<std::size_t>(round)) % 7) - static_cast<float>(which);
 }

@@ -89,7 +89,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   count(seen, 1, stale, late);
 }
 
-/// Each block of a cluster reads the next block's shared memory.
+/// Each block in a cluster reads the next block's shared memory.
 __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   __shared__ unsigned value;
   const unsigned rank = membar::cluster_block_rank();
@@ -112,8 +112,8 @@ __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   count(seen, rounds, stale, false);
 }
 
-/// Copies tiles of 16-byte words through two stages of `cp.async`, which complete in groups or on an mbarrier of each stage.
-/// The last tile is not full. Each thread reads the data that its neighbour copied.
+/// Copies tiles of 16-byte words through two stages with `cp.async`, whose copies complete in groups or on the stage's
+/// mbarrier. The last tile is not full. Each thread reads the data that its neighbour copied.
 template <bool OnMbarrier, membar::async_caching Caching>
 __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsigned words) {
   __shared__ uint4 stage[2][64];
@@ -217,7 +217,8 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// The tensor copies are libcu++'s. They complete on membar's mbarriers, and are ordered by membar's fences, groups and waits.
+// The tensor copies are libcu++ functions. They complete on membar's mbarriers, and membar's fences, groups and waits order
+// them.
 namespace ptx = cuda::ptx;
 
 template <class Barrier>

@@ -26,7 +26,7 @@ inline constexpr int most_objects = 15;
 template <class Order>
 inline constexpr int index_of = Order::value == membar::memory_order::relaxed ? 0 : static_cast<int>(Order::value) - 1;
 
-/// Returns a reproducible scatter of the number over all bits.
+/// Returns a hash of the number, in which each bit of the number reproducibly affects all bits.
 __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   std::uint64_t x = (id + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -79,9 +79,9 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
   return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
 }
 
-// The operations. Each has the number of objects, their initial value, one thread's part, and the properties that must hold for
-// n parts in total: how many indices are each seen exactly once, and the final value. The initial values make additions wrap
-// around. A thread's part is `run`, or a `turn` at the object of each order.
+// The operations. Each defines the number of objects, their initial value, one thread's part, and the properties that must hold
+// for n parts in total: how many indices are each seen exactly once, and the final value. The initial values make additions
+// wrap around. A thread's part is `run`, or a `turn` at the object of each order.
 
 /// Makes a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the same
 /// id.
@@ -96,7 +96,7 @@ __device__ void take_turns(const contestant<T>& c, Part part) {
   });
 }
 
-/// An operation that observes no index, with one order.
+/// An operation with one order that observes no index.
 struct operation {
   static constexpr int objects = 5;
   template <class T>

@@ -52,7 +52,7 @@ __host__ __device__ constexpr unsigned index_of(spread how, unsigned thread, uns
   return 0;
 }
 
-/// Returns whether a thread takes part: all, every second lane, the lanes of a scattered selection, or only lane 7.
+/// Returns whether a thread takes part. All lanes do, or every second lane, or a scattered selection, or only lane 7.
 constexpr unsigned choices = 4;
 __host__ __device__ constexpr bool takes_part(unsigned choice, unsigned thread, unsigned turn) {
   return choice == 0   ? true
@@ -91,7 +91,8 @@ struct addition {
   static T after(T old, T operand) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(old + operand);
-    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two half-precision numbers as float is rounded once.
+    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two half-precision numbers, computed as float, is rounded
+                                                       // only once.
       return __float2half(as_float(old) + as_float(operand));
     } else {
       return __float2bfloat16(as_float(old) + as_float(operand));
@@ -169,7 +170,7 @@ void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
                  choice, order);
   const auto found = copied(before);
   const auto last = copied(memory);
-  std::vector<std::map<std::uint64_t, int>> balance(objects);  // How much more often a value was left than found.
+  std::vector<std::map<std::uint64_t, int>> balance(objects);  // How many more times a value was left than found.
   for (unsigned thread = 0; thread != objects; ++thread) {
     for (unsigned turn = 0; turn != turns; ++turn) {
       if (takes_part(choice, thread, turn)) {

@@ -18,7 +18,7 @@ namespace membar_test::types {
 
 using membar::thread_scope;
 
-/// The threads of a contest, however they are spread over blocks.
+/// The number of threads in a contest, however they are spread over blocks.
 inline constexpr unsigned contestants = 512;
 inline constexpr int orders = 5;
 
@@ -115,7 +115,7 @@ __device__ void on_cells(contest<T>& all, placement where, Step step) {
                 [&](board<T>* on) { for_each_order([&](auto order) { step(on->cells[index_of(order)].object, order); }); });
 }
 
-/// The ways to add 1. Those from `add` on return nothing.
+/// The ways to add 1. The ways from `add` on return nothing.
 enum class way {
   fetch_add,
   fetch_sub,
@@ -206,7 +206,7 @@ __global__ void find_extreme(contest<T>* all, placement where) {
   }
 }
 
-/// Every value is taken out once: `seen` counts them by the rank that put them in.
+/// Every value is taken out once: `seen` counts the values by the rank that put them in.
 template <class T, thread_scope Scope>
 __global__ void pass_around(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {

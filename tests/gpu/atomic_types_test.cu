@@ -93,7 +93,7 @@ class atomic_type : public gpu_test {
 
   template <bool Maximum, bool Returns>
   static void expect_extreme() {
-    // An independent total order: the sign and magnitude of the bits as a signed number.
+    // An independently computed total order: the sign and magnitude of the bits as a signed number.
     const auto less = [](T a, T b) {
       if constexpr (types::is_float<T>) {
         const auto key = [](T x) {
@@ -124,7 +124,7 @@ using value_types = ::testing::Types<signed char, unsigned char, short, unsigned
                                      double, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(atomic_type, value_types);
 
-// The blocks of a cluster are not numbered like those of a grid, but every rank occurs exactly once either way.
+// The blocks of a cluster are not numbered like a grid's blocks, but in both cases every rank occurs exactly once.
 
 TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
   this->template expect_counts<way::fetch_add>();
@@ -363,7 +363,7 @@ __global__ void order_totally(T* objects, T nan, T negative_nan) {
 
 template <class T>
 void expect_total_order() {
-  // Explicit signs, because compilers and processors disagree about the sign of a NaN that arithmetic produces.
+  // The NaNs have explicit signs, because compilers and processors disagree about the sign of a NaN that arithmetic produces.
   const T positive = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{1});
   const T negative = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{-1});
   const device_copy<T> device({-number<T>(0), number<T>(0), number<T>(1), number<T>(1), number<T>(1), number<T>(1), positive,
@@ -429,7 +429,7 @@ TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too)
   expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
 }
 
-/// The maximum and minimum of every object and its operand, where a single NaN is ignored.
+/// The maximum and minimum of every object and its operand, which ignore a NaN if the other value is a number.
 template <class T>
 __global__ void take_extreme_numbers(T* most, T* least, const T* operands) {
   const unsigned i = threadIdx.x;

@@ -41,7 +41,7 @@ namespace {
 struct seen {
   unsigned long long runs = 0;
   unsigned long long wrong = 0;  ///< The number of values that should be different.
-  unsigned late = 0;             ///< the number of waits that nothing ended
+  unsigned late = 0;             ///< the number of waits that timed out
 };
 
 /// Words that start as zero, and can be reset to zero.
@@ -300,7 +300,7 @@ TEST_F(bugs, shared_signal_pad) {
       sums.clear();
       late.clear();
       const cudaStream_t streams[] = {a.get(), b.get(), c.get(), d.get()};
-      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // One GPU begins with one of them, and the other GPU with the other one.
+      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // Each GPU begins with a different collective.
         membar::launch({1, 1, streams[k]}, add_with_signals, vectors.get() + 32 * (k % 2), pads.get(), static_cast<int>(k / 2),
                        fixed ? static_cast<int>(k % 2) : 0, sums.get() + k, late.get());
       }
@@ -340,7 +340,7 @@ TEST_F(bugs, counted_chunks) {
 
 TEST_F(bugs, channel_bounds) {
   witness([&](auto fixed) {
-    const words memory(16);  // A signal pad of 8, followed by a tensor of 8.
+    const words memory(16);  // A signal pad of 8 words, followed by a tensor of 8 words.
     membar::launch({1, 1}, send_on_channel<decltype(fixed)::value>, memory.get(), 8U, 2U, 0U, 5U);
     return seen{1, memory.sum(), 0};
   });

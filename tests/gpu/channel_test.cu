@@ -18,7 +18,7 @@ namespace {
 
 constexpr int capacity = 64;
 
-/// The number of messages over all channels of a test; MEMBAR_STRESS_MESSAGES sets a larger number.
+/// The number of messages that a test passes over all its channels; MEMBAR_STRESS_MESSAGES sets a larger number.
 unsigned long long message_count() { return stress_count("MEMBAR_STRESS_MESSAGES", 4'000'000); }
 
 /// Each channel has `Producers` producing blocks, followed by one consuming block.

@@ -50,7 +50,7 @@ __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsign
   if (late) {
     atomicExch(&seen->late, 1U);
   }
-  membar::cluster_sync();  // The barriers of the first block are used until all blocks have finished.
+  membar::cluster_sync();  // The first block's barriers are in use until all blocks have finished.
 }
 
 /// A producer whose tiles one of two blocks does not consume, and consumers without a producer. Each uses one thread per block.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cumulativity across three threads, the example for which memory synchronization domains exist. Thread 1 (kernel A) writes x
-// and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only grow,
-// round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here has the label
+// Cumulativity across three threads, which is the example that motivates memory synchronization domains. Thread 1 (kernel A)
+// writes x and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only
+// grow, round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here has the label
 // `concurrent`: two kernels and the host run concurrently, so tools that serialize kernels would cause a timeout.
 #include <membar/atomic.cuh>
 
@@ -42,8 +42,8 @@ MEMBAR_HOST_DEVICE membar::atomic_ref<T, thread_scope::system> everywhere(T& obj
   return membar::atomic_ref<T, thread_scope::system>(object);
 }
 
-/// Thread 1 is the first thread. The other blocks write to host memory as fast as they can, so that x is one of many writes in
-/// flight.
+/// Thread 1 of the chain is the kernel's first thread. The other blocks write to host memory as fast as they can, so that x is
+/// one of many writes in flight.
 template <thread_scope ScopeOfA>
 __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count) {
   if (blockIdx.x != 0) {
@@ -74,7 +74,7 @@ __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count)
   everywhere(state->end).store(1, membar::relaxed);
 }
 
-/// Follows `flag` to the last round, reads x in each, and passes the round on with `pass_on(round)`.
+/// Follows `flag` to the last round; in each round, reads x and passes the round on with `pass_on(round)`.
 MEMBAR_CALLS_EITHER
 template <thread_scope Scope, class PassOn>
 MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {

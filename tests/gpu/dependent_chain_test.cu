@@ -21,7 +21,7 @@ constexpr unsigned cells = blocks * threads;
 constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< Long enough for the next kernel to start.
 
 /// Each thread reads what a thread of another block wrote in the previous kernel, expects that kernel's number there, and
-/// writes the next number over what the previous kernel read. One block in eight is late.
+/// overwrites what the previous kernel read with the next number. One block in eight is late.
 __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigned long long* stale, unsigned number) {
   chain_link link;
   const unsigned here = blockIdx.x * threads + threadIdx.x;
@@ -37,7 +37,7 @@ __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigne
   to.after(ended)[here] = number + 1;
 }
 
-/// A kernel that does not access the memory and ends at once.
+/// A kernel that accesses none of the chain's memory and ends at once.
 __global__ void pass() { const chain_link link; }
 
 class dependent_chain : public gpu_test {

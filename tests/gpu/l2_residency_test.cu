@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whether lines stay in L2, seen by their latency. Each test counts the lines that answer faster than a threshold, which the
-// same run calibrates on lines that were just read and on lines that a flush has evicted. All tests hold the same set-aside, so
-// that the compared cases differ only in the window.
+// Tests whether lines stay in L2, judging by their latency. Each test counts the lines that answer faster than a threshold,
+// which the same run calibrates on lines that were just read and on lines that a flush has evicted. All tests hold the same
+// set-aside, so that the compared cases differ only in the window.
 #include <membar/access_policy_window.hpp>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
@@ -84,7 +84,8 @@ __global__ void stream_through(const uint4* data, std::size_t count) {
 
 class residency : public gpu_test {
  protected:
-  /// A remaining share of the hot region above the first limit counts as kept, and a share below the second limit as lost.
+  /// The hot region counts as kept if the remaining share is above the first limit, and as lost if it is below the second
+  /// limit.
   static constexpr double kept = 0.7;
   static constexpr double lost = 0.2;
 
@@ -141,7 +142,7 @@ class residency : public gpu_test {
     return result;
   }
 
-  /// Returns the share of the hot lines that are in L2 now. Measuring this brings in the other lines.
+  /// Returns the share of the hot lines that are in L2 now. The measurement itself loads the other lines into L2.
   [[nodiscard]] double resident() const { return share_below(threshold, latencies()); }
 
   /// Returns the share of the hot lines that remain after a flush.
@@ -163,7 +164,7 @@ class residency : public gpu_test {
   }
 
   /// The threshold is a latency that nearly all misses reach. A hit in the far part of L2 takes longer than the hits used for
-  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush; lines that respond as
+  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush. Lines that respond as
   /// fast as hits are not counted as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {

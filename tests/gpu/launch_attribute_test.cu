@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. Decisions
-// of the headers themselves are tested on fake devices in tests/unit. No test here has the label `concurrent`. Some make CUDA
-// reject a call on purpose: compute-sanitizer takes `--report-api-errors no`.
+// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. The
+// decisions that the headers themselves make are tested on fake devices in tests/unit. No test here has the label `concurrent`.
+// Some tests make CUDA reject a call on purpose, so run compute-sanitizer with `--report-api-errors no`.
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
@@ -72,8 +72,8 @@ class launch_attribute : public gpu_test {
     expect_on(carrier, value);
   }
 
-  /// Expects `call` to answer like CUDA itself: nothing on success, otherwise an error with CUDA's code that says what to do
-  /// and leaves no pending error.
+  /// Expects `call` to behave like CUDA itself: to return normally on success, and otherwise to report an error that has CUDA's
+  /// code, says what to do and leaves no pending error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
     static_cast<void>(cudaGetLastError());  // the error of the raw call

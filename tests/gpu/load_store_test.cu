@@ -24,7 +24,7 @@ class loads_and_stores : public gpu_test {
   void prepare() override { need_compute_capability(8, "cache policies"); }
 };
 
-/// Copies `in` to `out` with loads and stores of every kind, each on its own element. Returns the number of kinds.
+/// Copies `in` to `out` with loads and stores of every kind, each on its own element. Returns the number of kinds of accesses.
 template <class T>
 __device__ int copy_by_every_kind(const T* in, T* out) {
   using namespace membar;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Locks under contention: there is one holder at a time, which sees the writes of all earlier holders; locks are granted in the
-// order of the requests; every wait ends.
+// Locks under contention: there is one holder at a time, which sees the writes of all earlier holders; locks are granted in
+// request order; every wait ends.
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
@@ -19,7 +19,7 @@ constexpr unsigned blocks = 64;
 
 unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
 
-/// Both locks with a common interface. Each block has one node.
+/// Wraps both locks in a common interface. Each block has one node.
 template <thread_scope Scope>
 struct ticket : membar::ticket_lock<Scope> {};
 template <thread_scope Scope>
@@ -31,9 +31,9 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// Data guarded by the lock. The holder is accessed with relaxed operations, which order nothing: a compiler may assume that a
-/// plain value that no other thread may write still has this thread's value, and would then remove the check for a second
-/// holder.
+/// The data that the lock guards. The holder is accessed with relaxed operations, which order nothing: a compiler may assume
+/// that a plain value that no other thread may write still has this thread's value, and would then remove the check for a
+/// second holder.
 struct guarded {
   unsigned long long count;
   unsigned holder;
@@ -159,7 +159,7 @@ TYPED_TEST(fair_lock, whose_holder_is_gone_closes_after_the_budget) {
   EXPECT_EQ(results, (std::vector{wait_result::done, wait_result::timed_out, wait_result::closed}));
 }
 
-/// A value of 40 bytes whose words belong together.
+/// A 40-byte value whose words must match.
 struct record {
   unsigned long long words[5];
 };

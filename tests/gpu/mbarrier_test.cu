@@ -23,8 +23,8 @@ struct outcome {
 };
 
 /// In every phase each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity`, a thread
-/// identifies the phase by its parity, otherwise by the token of its arrival. `Fences` selects relaxed operations with fences
-/// around them.
+/// identifies the phase by its parity; otherwise, by the token from its arrival. `Fences` selects relaxed operations with
+/// fences around them.
 template <bool Parity, bool Fences>
 __global__ void meet(outcome* seen, unsigned phases) {
   __shared__ block_mbarrier barrier;

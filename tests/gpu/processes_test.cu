@@ -20,9 +20,9 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // As many messages as if a protocol had this many passes.
+constexpr unsigned few = 1'000;  // Sets the number of messages as if a protocol had this many passes.
 
-/// Memory that consists of parts of cudaMalloc allocations.
+/// Memory that is part of a cudaMalloc allocation on each PE.
 struct by_cuda_ipc {
   template <class Body>
   static int run(host_group& group, Body body) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host and kernel concurrently use one object in pinned host memory, at system scope. Every test here has the label
+// The host and a kernel concurrently use one object in pinned host memory, at system scope. Every test here has the label
 // `concurrent`: the host acts while the kernel runs.
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
@@ -131,8 +131,8 @@ struct stored_growing {
   }
 };
 
-/// A count that read-modify-writes of every order advance in turn. Only one side modifies it, so the link need not support
-/// atomics.
+/// A count that read-modify-writes of every order advance in turn. Only the host or only the kernel modifies it, so the link
+/// need not support atomics.
 template <class T>
 struct counted_up {
   using type = T;

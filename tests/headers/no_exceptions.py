@@ -4,8 +4,8 @@
 
 usage: no_exceptions.py <repository> [--each] <host compiler> [<option>...]
 
-With --each, it compiles every `.hpp` header, otherwise only the two that have the message. Exit status: 0 if all behave as expected, 1 if
-not.
+With --each, it compiles every `.hpp` header, otherwise only the two that have the message. Exit status: 0 if all headers behave
+as expected, 1 if not.
 """
 
 import pathlib

@@ -39,7 +39,7 @@ def device_headers(include):
 
 
 def texts(folder, *parts):
-    """Returns the files in these subfolders, by the name that `#include` uses, with their texts."""
+    """Returns the texts of the files in these subfolders, keyed by the name that `#include` uses."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes()
              for part in parts for path in sorted((folder / part).rglob("*")) if path.is_file()}
     # NVRTC compares names literally. libcu++ of CUDA 12 includes a few of its files as "../folder/file".
@@ -98,7 +98,7 @@ class Nvrtc:
 
 
 def compile_all(nvrtc, repository, architectures, each, ran):
-    """Compiles everything. Returns how many units failed. `ran` receives a line for each unit."""
+    """Compiles everything. Returns how many units failed. The function appends one line per unit to `ran`."""
     headers = device_headers(repository / "include")
     units = {"all headers": "".join(f"#include <{name}>\n" for name in headers)}
     if each:
@@ -162,7 +162,7 @@ class Driver:
 
 
 def run(nvrtc, repository, ran):
-    """Runs kernels of the tests. Returns how many gave wrong results."""
+    """Runs kernels of the tests. Returns how many kernels gave wrong results."""
     gpu = Driver()
     source = (repository / "tests" / "codegen" / "sync.cu").read_text()
     code, log = nvrtc.compile(source, gpu.architecture, KERNELS["sync.cu"])

@@ -83,7 +83,7 @@ __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2
   membar::async_commit(membar::async_copy(pairs, of));
 }
 
-// On the host: arithmetic of the same types, and the arrays of the patterns.
+// On the host: arithmetic on the same types, and the patterns' arrays.
 void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, thread_scope::system>& channel) {
   const membar::atomic_ref<__half, thread_scope::system> n(object);
   n.add(value, relaxed);
@@ -91,7 +91,7 @@ void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, 
   typename membar::spsc_channel<__half2, 8, thread_scope::system>::producer(channel).close();
 }
 
-/// Every operation of an atomic. Each is a separate template that is not instantiated with the class.
+/// Every operation of an atomic. Each operation is a separate template that is not instantiated with the class.
 template <class T>
 void every_operation(T& object, T value) {
   const membar::atomic_ref<T, thread_scope::system> n(object);

@@ -95,7 +95,7 @@ __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
-// One thread of the grid writes, which a comparison of both numbers with 0 selects.
+// One thread of the grid writes: the thread whose block number and thread number are both 0.
 __global__ void right_flag_beside_data_of_one(int* flag, float* data) {
   if ((threadIdx.x | blockIdx.x) == 0) {
     data[0] = 1;
@@ -456,7 +456,7 @@ __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* o
     out[0] = data[0];
   }
 }
-// A thread that takes a place acquires, and announces no data.
+// A thread that takes a place acquires but announces no data.
 __global__ void wrong_taken_place(int* places, float* data) {
   data[blockIdx.x] = 1;
   flag_t(*places).fetch_sub(1, cuda::memory_order_acquire);

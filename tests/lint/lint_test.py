@@ -76,7 +76,7 @@ NOTES = {
 }
 
 
-# Source texts that launch with the attribute of programmatic dependent launch, and others that launch without it.
+# Source texts that launch with the attribute for programmatic dependent launch, and others that launch without it.
 LAUNCHERS = """#pragma once
 struct configuration {
   configuration() {
@@ -495,7 +495,7 @@ def has_nvdisasm():
 
 @unittest.skipUnless(has_nvdisasm(), "no nvdisasm found")
 class MachineCode(unittest.TestCase):
-    """Tests dependent launches where there is no PTX."""
+    """Tests dependent launches in binaries without PTX."""
 
     source = pathlib.Path(kernels).with_name("machine_code.cu")
 

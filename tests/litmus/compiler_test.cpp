@@ -124,7 +124,7 @@ TEST(litmus_code_cache, tells_requests_apart_whose_files_have_one_name) {
   ASSERT_EQ(cache.keep("two", "code of two"), "");
   for (const fs::path& file : folder.files()) {
     if (file != one) {
-      fs::copy_file(one, file, fs::copy_options::overwrite_existing);  // as if both files had this name
+      fs::copy_file(one, file, fs::copy_options::overwrite_existing);  // as if both files had the same name
     }
   }
   EXPECT_FALSE(cache.find("two").has_value());

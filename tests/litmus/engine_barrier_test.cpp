@@ -141,8 +141,8 @@ TEST_P(litmus_barrier_of_two_launches, needs_system_scope_between_the_launches) 
   EXPECT_TRUE((stale_between_launches<system, device, system>(GetParam())));
 }
 
-/// Because of cumulativity, the model would allow device scope inside a launch. The engine also uses system scope there,
-/// because cumulativity across domains is one of the things that it tests.
+/// Because of cumulativity, device scope inside a launch would be sufficient according to the model. The engine also uses
+/// system scope there, because cumulativity across domains is one of the things that it tests.
 TEST_P(litmus_barrier_of_two_launches, relies_on_no_cumulativity_between_scopes) {
   EXPECT_FALSE((stale_between_launches<device, system, device>(GetParam())));
 }

@@ -219,7 +219,7 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
   ASSERT_GE(now().launches.size(), 2U);
-  EXPECT_EQ(views_[0].steps, 1U);  // a single step shows how long a step takes
+  EXPECT_EQ(views_[0].steps, 1U);  // a run of a single step shows how long a step takes
   EXPECT_EQ(now().launches[0].grid.x, 6U);
   EXPECT_EQ(run.device, "device 0");
   EXPECT_EQ(run.slices, now().launches.size());
@@ -247,7 +247,7 @@ TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_r
   now().work_of = [this](const fake_cuda::launch& made, void** arguments) {
     launch_view view = *static_cast<const launch_view*>(arguments[0]);
     views_.push_back(view);
-    view.steps = (view.steps + 1) / 2;  // the other steps do not begin
+    view.steps = (view.steps + 1) / 2;  // the remaining steps do not begin
     return [=] { run_fake(*static_cast<const fake_kernel*>(made.kernel), view); };
   };
   const runnable_test one = test(model::block(0), model::block(1));

@@ -88,7 +88,7 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
-  // The threads of an instance must overlap in time. A test whose threads do not overlap would also be sound.
+  // The threads of an instance must overlap in time. A run whose threads did not overlap would also show only allowed outcomes.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
   RecordProperty("observation", seen.frequency());

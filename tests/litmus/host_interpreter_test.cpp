@@ -99,7 +99,7 @@ class memory {
   return text;
 }
 
-/// Returns the test with all of its threads on the host, if it can run there.
+/// Returns the test with all its threads on the host, if it can run there.
 [[nodiscard]] plan_or_reason on_host(model::litmus_test test) {
   for (model::litmus_test::thread& t : test.threads) {
     t.where = {.host = true};

@@ -56,7 +56,8 @@ std::vector<seat> in_one_block(unsigned char threads) {
   return all;
 }
 
-/// Two threads in different blocks of one cluster, a third thread in another cluster, and a fourth in the block of the first.
+/// Two threads in different blocks of one cluster, a third thread in another cluster, and a fourth thread in the first thread's
+/// block.
 std::vector<seat> mixed() {
   return {{.cluster_groups = 2, .slots = 2},
           {.cluster_groups = 2, .rank = 1, .group = 1},
@@ -93,7 +94,7 @@ std::vector<arrangement> arrangements() {
 
 class litmus_layout : public ::testing::TestWithParam<arrangement> {
  protected:
-  /// There are more steps if there are few instances.
+  /// If there are few instances, there are more steps.
   [[nodiscard]] static unsigned steps() { return GetParam().layout.instances() > 100'000 ? 3 : 50; }
 };
 INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),

@@ -180,7 +180,7 @@ class data_flow {
     }
   }
 
-  /// Returns whether `reg` is computed from one of `goals`.
+  /// Returns whether `reg` is computed from one of the registers in `goals`.
   [[nodiscard]] bool reaches(const std::string& reg, const std::set<std::string>& goals) const {
     std::set<std::string> seen;
     std::vector<std::string> open = {reg};

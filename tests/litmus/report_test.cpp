@@ -15,7 +15,7 @@ namespace model = membar::model;
 using namespace membar::litmus;
 using membar_test::says;
 
-/// Returns the test of a file in the form that an engine runs; each observation has the values 0 and 1.
+/// Returns a file's test in the form that an engine runs; each observation has the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
   test.model_test = membar::litmus_files::read_litmus(text);

@@ -30,7 +30,7 @@ CLASSIC = ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks",
            "allowed/RWC+fence.acq_rel.gpu", "forbidden/RWC+fence.sc.gpu",
            "allowed/2+2W+relaxed", "forbidden/2+2W+fence.sc.gpu",
            "allowed/CoRR.weak", "forbidden/CoRR.relaxed"]
-# Loops, addresses, vectors, updates, a single block, and the same data in several sizes.
+# Tests with loops, addresses, vectors, updates, a single block, and accesses of several sizes to the same data.
 OTHERS = ["forbidden/Lock.spin", "forbidden/Lock.ticket", "forbidden/LB+address+data", "forbidden/LB+false-data+false-data",
           "forbidden/Vector.before-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
           "forbidden/Cas.fails-and-is-read"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The CUDA source of litmus files: it assembles, and the PTX of each thread has the file's instructions in their order.
+// The CUDA source generated from litmus files: it assembles, and each thread's PTX has the file's instructions in their order.
 #include "compiled_test.hpp"
 #include "plans.hpp"
 #include "ptx_reader.hpp"
@@ -119,7 +119,7 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
       ASSERT_NE(kernel, kernels.end()) << test.name;
       std::vector<std::string> statements;
       for (const std::string& statement : inline_statements(kernel->second)) {
-        // This code of the engine reads the time limit of the loop.
+        // This is the engine's code that reads the loop's time limit.
         const bool engines =
             statement.find("globaltimer") != std::string::npos || statement.find(".sys.u32") != std::string::npos;
         if (!engines) {
@@ -208,7 +208,7 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
   }
 }
 
-/// One thread with one instruction, as a file.
+/// A litmus file with one thread and one instruction.
 [[nodiscard]] std::string file_of(const std::string& instruction) {
   return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r0=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu "
          "0 ;\n " +
@@ -308,7 +308,7 @@ TEST_F(litmus_source, a_dependency_of_the_file_reaches_the_store) {
        {"LB+false-data+false-data", "LB+data+data", "LB+control-after-join", "LB+address+address", "LB+control+control"}) {
     texts.push_back(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus")));
   }
-  // Compilers simplify x ^ x and x * 0 first.
+  // Compilers simplify x ^ x and x * 0 before anything else.
   texts.push_back(
       "PTX LB+same\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n ld.weak r0, x | ld.weak r0, y ;\n xor r1, r0, r0 | mul "
       "r1, r0, 0 ;\n"

@@ -52,7 +52,7 @@ trial fake_trial(const parameters& p) {
   return t;
 }
 
-/// A search on the fake machine, in which each trial takes a while.
+/// A search on the fake machine, where each trial takes some time.
 template <class Run = decltype(&fake_trial)>
 tune_result searched(const tune_options& options, double seconds_of_a_trial = 0.1, Run run = &fake_trial) {
   double now = 0;
@@ -63,7 +63,7 @@ tune_result searched(const tune_options& options, double seconds_of_a_trial = 0.
   return tune(trial_of, [&] { return now; }, options);
 }
 
-/// Returns the number of parameters that differ.
+/// Returns the number of parameters in which two sets differ.
 int different(const parameters& a, const parameters& b) {
   return static_cast<int>(std::count_if(std::begin(detail::parameter_table), std::end(detail::parameter_table),
                                         [&](const detail::parameter_row& row) { return row.get(a) != row.get(b); }));

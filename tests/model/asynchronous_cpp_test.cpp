@@ -163,7 +163,7 @@ static_assert(model::allowed(sent(model::async_store(there, 1, barrier), model::
 static_assert(model::forbidden(wait_4(model::async_store(there, 1, barrier))));
 static_assert(model::allowed(sent(model::async_add(there, 1, barrier), model::arrive_expect(barrier, 4))));
 static_assert(model::forbidden(wait_4(model::async_add(there, 1, barrier))));
-// More bytes are expected than the copy brings, so the phase never completes and no execution ends.
+// The phase expects more bytes than the copy delivers, so it never completes and no execution ends.
 static_assert(model::forbidden(sent(model::async_store(there, 1, barrier), model::arrive_expect(barrier, 8),
                                     model::wait_phase(barrier, 0))));
 
@@ -180,7 +180,7 @@ constexpr auto sent_in_bulk(Wait... wait) {
 static_assert(model::allowed(sent_in_bulk()));
 static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
 
-/// Message passing through the reader's shared memory: the flag is there, and each thread names it by its own variable.
+/// Message passing through the reader's shared memory, which contains the flag; each thread names the flag by its own variable.
 template <thread_scope Scope>
 constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
   return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),

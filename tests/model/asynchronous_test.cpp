@@ -1619,7 +1619,7 @@ TEST(asynchronous_rules, every_rule_of_asynchronous_operations_is_needed_by_a_te
   for (int i = static_cast<int>(rule::asynchronous_operations_leave_program_order);
        i <= static_cast<int>(rule::kernel_boundary_joins_the_async_proxy); ++i) {
     if (static_cast<rule>(i) == rule::one_way_proxy_fences_have_one_direction) {
-      continue;  // All orders from an asynchronous access come from its completion; the next test has this rule.
+      continue;  // All orders from an asynchronous access come from its completion; the next test covers this rule.
     }
     EXPECT_TRUE(tested.contains(static_cast<rule>(i))) << name(static_cast<rule>(i));
   }
@@ -1687,7 +1687,7 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "the fence is in another thread";
 }
 
-// Fences only add order: an additional fence, at any place, never allows an outcome that was forbidden.
+// Fences only add order: an additional fence, wherever it is, never allows an outcome that was forbidden.
 TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
   const std::vector<instruction> fences = {
       mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),

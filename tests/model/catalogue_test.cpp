@@ -64,7 +64,7 @@ TEST(catalogue, what_is_written_is_read_back_the_same) {
 }
 
 TEST(catalogue, outcomes_agree_with_verdicts) {
-  // The outcome that a condition of equalities describes is listed if and only if the test is in allowed/.
+  // If a condition consists of equalities, the outcome that it describes is listed if and only if the test is in allowed/.
   std::size_t compared = 0;
   for (const auto& path : litmus_files(catalogue)) {
     const litmus_test test = read_litmus(read_text(path));

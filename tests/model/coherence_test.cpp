@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The search for coherence orders, compared with all possible orders on random relations. These relations are less regular than
-// those of programs, so that the search gets pairs whose first choice fails late.
+// the relations of programs, so that the search encounters pairs whose first choice fails late.
 #include <membar/model/axioms.hpp>
 #include <membar/model/coherence.hpp>
 
@@ -123,7 +123,7 @@ struct random_accesses {
             c.coherence.holds(pairs[next].second, pairs[next].first))) {
       ++next;
     }
-    if (!allowed(c)) {  // adding more order never makes it allowed
+    if (!allowed(c)) {  // adding more order never makes the order allowed
       return;
     }
     if (next == pairs.size()) {

@@ -107,7 +107,7 @@ constexpr auto two_blocks =
 static_assert(model::allowed(two_blocks.when(in(1, r0) == 1 && in(0, own) == 1)));
 static_assert(model::forbidden(two_blocks.when(in(2, r0) == 1 || in(2, own) == 1)));
 
-// Atomics of different sizes are performed one after the other.
+// Atomics of different sizes on one location are performed one after the other.
 constexpr auto two_sizes = litmus(thread(block(0), model::add<device>(x, 1, relaxed)),
                                   thread(block(1), model::sized(model::add<device>(x, 1, relaxed), 8)))
                                .when(in_memory(x) == 1);

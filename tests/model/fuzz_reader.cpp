@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: any input is read as a litmus test. If it is valid, it is written and read again, and small tests are
+// libFuzzer target: it reads any input as a litmus test. If it is valid, it is written and read again, and small tests are
 // decided.
 #include <litmus/explain.hpp>
 #include <litmus/reader.hpp>

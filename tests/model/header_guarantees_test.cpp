@@ -95,8 +95,8 @@ static_assert(atomics_synchronize_inside<thread_scope::cluster>());
 static_assert(atomics_synchronize_inside<device>());
 static_assert(atomics_synchronize_inside<system_wide>());
 
-/// atomic.cuh: ... or the value of a read-modify-write that follows the release operation. The order of the read-modify-write
-/// may be relaxed, but its scope must be wide enough.
+/// atomic.cuh: ... or the value of a read-modify-write that follows the release operation. The read-modify-write may be
+/// relaxed, but its scope must be wide enough.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
   return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),

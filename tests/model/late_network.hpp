@@ -57,7 +57,8 @@ class network {
 
  private:
   using kind_t = step::kind_t;
-  /// A message in flight. Messages that a PE sends to another after a fence are delivered after the PE's earlier ones.
+  /// A message in flight. Messages that a PE sends to another PE after a fence are delivered after the sender's earlier
+  /// messages to the same PE.
   struct message {
     int from, to, epoch, variable, value, signal;
     bool puts, notifies;

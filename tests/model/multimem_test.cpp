@@ -30,7 +30,7 @@ const std::string sum = "multimem.ld_reduce.acquire.sys.add ";
 
 const std::vector<verdict>& verdicts() {
   static const std::vector<verdict> all = {
-      // ---- the multimem address is another address of the objects
+      // ---- the multimem address is an additional address of the objects
       {"a_store_to_all_is_seen_by_an_objects_own_address_after_an_alias_fence_of_the_writer",
        "multimem.st",
        rule::multimem_addresses_are_aliases,

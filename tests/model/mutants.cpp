@@ -19,7 +19,7 @@ namespace {
 using namespace membar::model;
 using namespace membar::litmus_files;
 
-/// Rules whose absence changes no test's verdict, and the reason.
+/// Rules whose absence changes no test's verdict, with the reasons.
 const std::vector<std::pair<rule, const char*>> equivalent = {
     {rule::program_order_is_morally_strong,
      "accesses that program order relates are ordered by base causality already: a weak access is in no pattern and no update, "

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the model's source in one place at a time, and counts the mutants that its tests notice.
+"""Breaks the model's source in one place at a time, and counts the mutants that the model's tests notice.
 
 usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
 
@@ -131,7 +131,7 @@ def piece(text, at):
 
 
 def changes(text, condition):
-    """Yields the replacements of an expression. The switches of single rules stay as they are: all are on."""
+    """Yields the replacements of an expression. The switches of single rules are not mutated: all of them stay on."""
     tokens = [(m.group(), m.start()) for m in TOKEN.finditer(text)]
     depth, spaced = 0, []
     dead = [piece(text, m.start()) for m in re.finditer(r"!rules_?\.", text)]

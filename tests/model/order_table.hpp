@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Proves by litmus tests of the algorithms that the headers' memory orders are sufficient and necessary. The orders of a
-/// litmus test are read from the header's text, so a header with a weaker order gives another test and another verdict.
+/// Proves with litmus tests of the algorithms that the headers' memory orders are sufficient and necessary. The orders of a
+/// litmus test are read from the header's text, so a header with a weaker order yields a different test and a different
+/// verdict.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -207,7 +208,7 @@ class order_table {
     const std::size_t at = find(site, headers_);
     const std::string now = order_detail::word_at(headers_.at(site.header), at);
     if (now == "relaxed") {
-      return;  // The scenarios decide whether this order is correct.
+      return;  // The scenarios determine whether this order is correct.
     }
     for (const std::string& weaker : order_detail::weaker_than(now)) {
       if (!order_detail::compiles(site, weaker)) {

@@ -32,7 +32,7 @@ constexpr random_shape wide(int threads, int instructions, int locations) {
   return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
 }
 
-/// Half of the instructions are of the rare kinds.
+/// Half of the instructions are of rare kinds.
 constexpr random_shape dense(random_shape shape) {
   shape.dense = true;
   return shape;

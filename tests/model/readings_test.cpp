@@ -24,7 +24,7 @@ using namespace membar::model;
 using namespace membar::litmus_files;
 using namespace membar_test;
 
-/// A program whose final state is reachable under one side of a reading but not under the other.
+/// A program whose final state is reachable under one reading of the passage but not under the alternative.
 struct reading_test {
   std::string reading;
   std::string name;

@@ -19,7 +19,7 @@ using membar::model::litmus_test, membar::litmus_files::read_litmus;
 
 using column = std::vector<std::string>;
 
-/// A test with these threads on one GPU, each in its own block. The second one is in block `second`.
+/// A test with these threads on one GPU, each in its own block. The second thread is in block `second`.
 inline litmus_test made_of(const std::vector<column>& threads, const std::string& state, const std::string& question,
                            const std::string& second = "1") {
   std::string text = "PTX t\n{ " + state + " }\n";
@@ -46,7 +46,7 @@ inline std::string number(int n) { return std::to_string(n); }
 
 // ---- programs with many executions
 
-/// A test whose verdict is known, and a number of search steps that is sufficient for it.
+/// A test whose verdict is known, and a number of search steps that suffices to find it.
 struct large_test {
   std::string name;
   litmus_test test;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reach of the search: programs with many equal accesses, loops that only wait, and loops that are cut.
+// The reach of the search: programs with many equal accesses, loops that only wait, and loops that are cut off.
 #include "random_mixes.hpp"
 #include "search_cases.hpp"
 
@@ -153,7 +153,7 @@ TEST(paths, each_has_the_limits_to_itself) {
 
 // ---- how a search ends
 
-/// Accepts a number of executions, and counts those that it receives.
+/// Accepts a given number of executions, and counts the executions that it receives.
 struct accepting final : execution_visitor {
   explicit accepting(int most) : left(most) {}
   bool accept(const partial_execution&) override { return --left > 0; }
@@ -247,7 +247,7 @@ TEST(a_search, counts_what_it_goes_through) {
 
 // ---- parts that a search leaves out
 
-/// Returns the final states if nothing is left out.
+/// Returns the final states that the search finds if it leaves nothing out.
 std::vector<std::string> all_states(const litmus_test& test) {
   outcome_collector visitor(test);
   (void)enumerator(test.view().program, visitor, every_rule{}, search_options{}).run();
@@ -263,7 +263,7 @@ std::vector<std::string> all_states(const litmus_test& test) {
   return lines;
 }
 
-/// Returns the final states as a command finds them.
+/// Returns the final states in the way in which the commands find them.
 std::vector<std::string> bounded_states(const litmus_test& test) {
   const test_view view = test.view();
   search_bounds bounds(0, equal_threads(view.program));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program of mutate_model.py: runs the model's tests with mutants of the model, whose numbers it reads from standard input.
-// Each mutant has its own process, and JOBS of them run at once. A mutant is noticed if a verdict, an outcome, an error or a
-// data race changes, if a test of the linked test files fails, or if it takes many times as long. Prints "<number> noticed by
-// <test>" or "<number> survived".
+// Each mutant has its own process, and JOBS of them run at once. A mutant counts as noticed if a verdict, an outcome, an error
+// or a data race changes, if a test in the linked test files fails, or if the mutant takes many times as long as the original.
+// Prints "<number> noticed by <test>" or "<number> survived".
 //
 // usage: source_mutants JOBS FOLDER...
 #include "random_mixes.hpp"
@@ -191,7 +191,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   const auto seconds = 1 + 10 * (std::clock() - start) / CLOCKS_PER_SEC;
-  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on the CPU time ends endless loops.
+  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on the CPU time stops infinite loops.
   std::map<pid_t, int> running;
   for (int number; std::cin >> number;) {
     if (running.size() == jobs) {

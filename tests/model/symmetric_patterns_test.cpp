@@ -33,7 +33,7 @@ const std::vector<order_site> sites = {
     {"try_wait", "wait.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_wait("},
     {"wait", "wait.cuh", "", "class Order = $_t> __device__ inline void wait("},
 
-    // The orders that a barrier accepts: acq_rel or relaxed.
+    // The orders that a barrier accepts: acq_rel and relaxed.
     {"try_barrier", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_barrier(",
      "acq_rel relaxed"},
     {"barrier_unless", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline bool barrier_unless(",
@@ -246,7 +246,8 @@ constexpr auto lost_addition() {
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
 /// A packed message whose answer is received by a different thread of the sender's block than the one that sends the next
-/// message: the box may be overwritten before its owner has read it. `tell` and `hear` are the orders of the answer.
+/// message: the box may be overwritten before its owner has read it. `tell` and `hear` are the orders with which the answer is
+/// sent and received.
 constexpr auto box_used_by_another_thread(auto tell, auto hear) {
   return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
                 thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
@@ -336,8 +337,8 @@ TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
   EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "only a fence orders fetches of two objects";
 }
 
-// The operations that order others over a network that delays and reorders deliveries. Each case also shows what fails without
-// them, and the model's verdict on the same program between PEs that loads and stores can reach.
+// The operations that order other operations over a network that delays and reorders deliveries. Each case also shows what
+// fails without them, and the model's verdict on the same program between PEs that loads and stores can reach.
 
 namespace net = membar_test::late_network;
 

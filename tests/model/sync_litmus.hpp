@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests as templates on scopes and orders, mainly of the synchronization patterns. With the orders of a header, the
+/// Litmus tests, mainly of the synchronization patterns, as templates on scopes and orders. With the orders of a header, the
 /// model must forbid the condition of a pattern; with one of these orders weakened, it must allow the condition. `none` leaves
 /// a fence out.
 #pragma once
@@ -49,7 +49,7 @@ template <thread_scope Scope, class Order>
   return jump;
 }
 
-/// A thread sees that a word is set, but does not see what another thread wrote before it set the word.
+/// A thread sees that a word is set, but does not see what another thread wrote before setting it.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto stale_data(auto set, auto find, model::place writer = block(0), model::place reader = block(1)) {
   return litmus(thread(writer, store(x, 1), store<Scope>(y, 1, set)), thread(reader, load<Scope>(r0, y, find), load(r1, x)))

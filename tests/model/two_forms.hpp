@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Verdict tests of a program in two forms that differ in one place, which is written [[one=>other]]: the model allows the
-/// final state in the first form and forbids it in the second. Each test names the section of the PTX ISA that says so, and a
-/// rule of the model without which one of the two verdicts would be different.
+/// final state in the first form and forbids it in the second. Each test names the section of the PTX ISA that determines this,
+/// and a rule of the model without which one of the two verdicts would be different.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -68,8 +68,8 @@ inline membar::model::litmus_test program(const verdict& v, bool other) {
   return membar::litmus_files::read_litmus(text + "exists (" + form(v.end, other) + ")");
 }
 
-/// Expects the model to allow the final state of the first form and to forbid that of the second, and expects that this is not
-/// the case without the rule.
+/// Expects the model to allow the first form's final state and to forbid the second form's, and expects one of the two verdicts
+/// to change without the rule.
 inline void expect_two_verdicts(const verdict& v) {
   const membar::model::litmus_test allowed = program(v, false);
   const membar::model::litmus_test forbidden = program(v, true);
@@ -82,7 +82,7 @@ inline void expect_two_verdicts(const verdict& v) {
 
 inline std::string name_of(const testing::TestParamInfo<verdict>& one_of) { return one_of.param.name; }
 
-/// Returns the message of the error with which a program ends.
+/// Returns the message of the error that a program causes.
 inline std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
   try {
     (void)decide(program({"error", "", membar::model::rule::count, state, places, of, "true"}, false));

@@ -186,7 +186,7 @@ TEST(verdicts, mixed_size_races_have_no_verdict) {
   EXPECT_TRUE(beside("st.weak.b64 x, 1 | ld.weak.u64 r0, x", "1"));
 }
 
-/// Returns "1", "0" or the error of a test of two threads in two blocks, on x and y.
+/// Returns the result of a test with two threads in two blocks, on x and y: "1", "0" or the error.
 std::string answer(const std::string& rows, const std::string& question, const std::string& state = "x=0; y=0;",
                    const std::string& places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0") {
   try {

@@ -62,7 +62,7 @@ __global__ void notify_from_the_last_block(object<signal<add>> signal, pe target
 }
 __global__ void nothing() {}
 
-/// Receives a program's operations and runs them on two GPUs.
+/// Receives a program's operations, and runs them on two GPUs.
 class gpus {
  public:
   gpus(int first, int second, wait_budget budget)
@@ -73,7 +73,7 @@ class gpus {
       for (auto& stream : streams_[which.index()]) {
         stream = std::make_unique<support::stream>();
       }
-      // On its first launch, a kernel might wait for a running kernel, which in turn waits for it.
+      // A kernel's first launch might wait for a running kernel that in turn waits for the launched kernel.
       [](auto... kernels) { (load(kernels), ...); }(notify_set, notify_add, wait_set, wait_add, meet,
                                                     notify_from_the_last_block, nothing);
     }
@@ -132,7 +132,7 @@ class gpus {
     check(cudaStreamSynchronize(at(who, stream)));
   }
 
-  /// Returns the number of enqueued waits, including those of grids.
+  /// Returns the number of enqueued waits, including waits by grids.
   [[nodiscard]] std::size_t waits() const noexcept { return used_; }
 
   /// Waits for everything. Returns the number of timed-out waits.
@@ -194,7 +194,7 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   if (in_vain != 0) {
     EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
   }
-  // The time of all waits one after the other, doubled in case other programs use the machine.
+  // The time that all waits take one after the other, doubled in case other programs use the machine.
   EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;

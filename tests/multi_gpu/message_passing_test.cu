@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Message passing between two GPUs at system scope, through the reader's memory and through the writer's. Every test here has
-// the label `concurrent`: two kernels run concurrently.
+// Message passing between two GPUs at system scope, through the reader's memory and through the writer's memory. Every test
+// here has the label `concurrent`: two kernels run concurrently.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/message_passing.cuh>
 

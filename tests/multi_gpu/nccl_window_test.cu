@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NCCL windows as symmetric memory, in processes with one GPU each. No multicast object is created.
+// NCCL windows as symmetric memory, with one process per GPU. No multicast object is created.
 #include <membar/symmetric/host_group.hpp>
 #include <membar/symmetric/nccl_window.cuh>
 

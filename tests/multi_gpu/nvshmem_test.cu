@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, with one process for each GPU. The test's own
-// process makes no CUDA call, because it forks.
+// Symmetric memory over NVSHMEM: the same protocols as for the peer backend, with one process per GPU. The test's own process
+// makes no CUDA call, because it forks.
 #include <membar/co_residency.hpp>
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The basic properties on which the other tests with two GPUs rely.
+// Tests the basic properties on which the other tests with two GPUs rely.
 #include <tests/common/gpu_test.hpp>
 
 namespace membar_test {

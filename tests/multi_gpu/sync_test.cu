@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The patterns between two devices: channels, a barrier with flags close to each device, and a publisher whose signals are on
-// the peer.
+// The patterns between two devices: channels, a barrier with flags in each device's own memory, and a publisher whose signals
+// are in the peer's memory.
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>
@@ -36,7 +36,7 @@ TYPED_TEST(channel_between_devices, loses_duplicates_reorders_and_tears_nothing)
   const support::pinned_memory<channel_outcome> outcomes(2);
   std::optional<support::device_memory<TypeParam>> channel;
   {
-    const support::device_guard guard(this->second);  // The memory is close to the consumer, which polls.
+    const support::device_guard guard(this->second);  // The memory is on the consumer's device, because the consumer polls it.
     channel.emplace(1);
     load(consume_all<TypeParam>);
   }

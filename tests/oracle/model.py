@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decides very small PTX programs by enumerating their sequentially consistent interleavings.
 
-Written from the PTX ISA ("Memory Consistency Model", and the sections of the instructions) and the CUDA programming guide ("Distributed
-shared memory", "Synchronization functions"). It shares nothing with membar-check: it has no event graph, no axioms and no revisits. It
-executes the threads in every order and tracks, for each thread, which accesses causality orders before its next instruction. Two
-conflicting accesses that are neither morally strong nor ordered by causality are a race, and an access to another block's shared memory
-that is not ordered between that block's begin and exit is undefined.
+It is based on the PTX ISA ("Memory Consistency Model", and the sections on the instructions) and the CUDA programming guide
+("Distributed shared memory", "Synchronization functions"). It shares nothing with membar-check: it has no event graph, no
+axioms and no revisits. It executes the threads in every order and tracks, for each thread, which accesses causality orders
+before its next instruction. Two conflicting accesses that are neither morally strong nor ordered by causality are a race, and
+an access to another block's shared memory that is not ordered between that block's begin and exit is undefined.
 
-Every interleaving is an execution of the weak model. The converse holds only for a program whose interleavings have no race and no critical
-cycle through two locations. `Verdict.exact` is true if the program was proven to be of this kind; only then is the list of
-final values complete.
+Every interleaving is an execution in the weak model. The converse holds only for a program whose interleavings have no race and
+no critical cycle through two locations. `Verdict.exact` is true if the program was proven to be of this kind; only then is the
+list of final values complete.
 """
 
 import struct
@@ -129,7 +129,7 @@ class Message(NamedTuple):
     chain: frozenset  # The writes that a read of this write also observes.
 
 
-# The value of a read if nothing was written.
+# The value that a read returns if nothing was written.
 NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())
 
 
@@ -299,7 +299,7 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """Returns the states after one step. If a step commutes with all steps of the other threads, it is the only one
+        """Returns the states after one step. If a step commutes with all steps of the other threads, it is the only step
         taken."""
         steps = []
         for t, th in enumerate(s.threads):
@@ -430,8 +430,8 @@ class Oracle:
         return self.place(a).device is not None and self.place(a).block == self.place(b).block
 
     def acquire(self, t, th, scope, covers):
-        """Completes acquire patterns: a fence (covers is None) completes those of all earlier strong reads; another
-        operation completes only those of its location."""
+        """Completes acquire patterns: a fence (covers is None) completes the patterns of all earlier strong reads; any other
+        operation completes only the patterns of its location."""
         k, left = th.known, set()
         for read, head in th.pending:
             ends = (covers is None or (read == covers and head.covers in (None, covers))) and self.both_include(t, scope, head.thread, head.scope)
@@ -471,7 +471,8 @@ class Oracle:
     def passes(self, s, threads):
         """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
         interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC
-        order may have them the other way round. In that case, the accesses that they order are not even contended here."""
+        order may have them the other way round. In that case, the accesses that these fences order are not even contended
+        here."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:
@@ -599,7 +600,8 @@ class Oracle:
         return result
 
     def perform(self, s, t, i, key, half, cells, reads, writes, index):
-        """Reads and writes the cells. Returns the new state without the thread's part, the thread's part, and the old value."""
+        """Reads and writes the cells. Returns three values: the new state without the thread's part, the thread's part, and the
+        old value."""
         th = s.threads[t]
         self.lives(s, t, i, th.known)
         strong = i.order != "weak"

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares membar-check with the oracle of this folder on random programs.
+"""Compares membar-check with the oracle in this folder on random programs.
 
 usage: oracle_test.py <membar-check> [--features=NAME,...] [--count=N] [--seed=N] [--conditions=N] [--keep=FOLDER] [--hand-made]
        oracle_test.py --self-test
        oracle_test.py --show=SEED:FEATURE
 
 If the oracle finds a fault in a program, membar-check must report a finding of that kind; otherwise it must answer `verified`. The final
-values of clean programs are also compared: the condition that one of the oracle's final states holds must be verified, and the negation of
-each (at most --conditions of them) must be violated. If the weak model may have more executions than the interleavings, only the negations
-are checked. The answer `gave up` is counted, but is not a disagreement.
+values of clean programs are also compared: membar-check must verify the condition that one of the oracle's final states holds,
+and must report the negation of each state (for at most --conditions states) as violated. If the weak model may have more
+executions than the interleavings, only the negations are checked. The answer `gave up` is counted, but is not a disagreement.
 """
 
 import argparse
@@ -153,7 +153,7 @@ def compare_hand_made(options):
 
 
 def self_test():
-    """Checks the oracle's answers to the hand-made programs, and that a wrong answer of membar-check would be noticed."""
+    """Checks the oracle's answers to the hand-made programs, and that a wrong answer from membar-check would be noticed."""
     wrong = []
     for name, (launch, findings, finals) in hand_made.PROGRAMS.items():
         case = Case(0, name, launch, 0)

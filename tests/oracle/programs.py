@@ -2,8 +2,8 @@
 """Makes random programs with chosen features, and writes a program as PTX with a scenario for membar-check.
 
 A program is a launch of one kernel (one launch per device), in which each thread executes its own text between the barriers that all
-threads execute, and host threads. Most are idioms (message passing, chains, counters, a neighbour's shared memory, bulk copies) with random
-changes, so that about half of them are correct.
+threads execute, and host threads. Most programs are idioms (message passing, chains, counters, a neighbour's shared memory,
+bulk copies) with random changes, so that about half of them are correct.
 """
 
 import random
@@ -28,8 +28,8 @@ FEATURES = {
 
 
 class Launch(NamedTuple):
-    """Segments of text for each thread, separated by what all threads execute: "bar", "csync" (a cluster barrier) or ""
-    (nothing)."""
+    """Segments of text for each thread. What all threads execute separates the segments: "bar", "csync" (a cluster barrier) or
+    "" (nothing)."""
     places: tuple      # The places of the kernel's threads.
     block: int         # The number of threads in a block.
     cluster: int       # The number of blocks in a cluster, or 0.
@@ -70,7 +70,7 @@ class Text:
         self.copies = any(i.op == "copyout" for segment in launch.segments for body in segment for i in body)
 
     def first(self, variable):
-        """Returns the initial value of a variable in the module. The scenario has the values of individual devices."""
+        """Returns the initial value of a variable in the module. The scenario contains the values for individual devices."""
         value = self.launch.initial[variable]
         return 0 if isinstance(value, dict) else value
 
@@ -479,7 +479,7 @@ class Maker:
             bodies[-1][b] += self.acquire(Loc("f"), 1, s) + [Ins("ld", Loc("x"))]
 
     def add_barriers(self, bodies, syncs, host):
-        """Makes barriers in branches, of one or both kinds; every thread that does not return reaches the last one."""
+        """Makes barriers in branches, of one or both kinds; every thread that does not return reaches the last barrier."""
         rng = self.rng
         self.pour(bodies, segment=0 if self.chance(0.5) else 1)
         aligned = rng.choice(["aligned", "unaligned", "unaligned", "unaligned"])

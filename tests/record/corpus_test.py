@@ -18,7 +18,7 @@ CHECK, NVCC = sys.argv[1:3]
 DRIVER = sys.argv[3] if len(sys.argv) > 3 else None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
-# Bugs that only a final condition reveals; a program does not state such conditions.
+# Bugs that only a final condition reveals; programs do not contain such conditions.
 BY_CONDITION = {"shared_semaphore", "warp_in_step"}
 
 

@@ -380,7 +380,7 @@ class Xla(Recorder):
 """)
 
     def added(self, recorded):
-        """Returns which number the recorded kernel adds, and the notes of its scenario."""
+        """Returns the number that the recorded kernel adds, and the notes in its scenario."""
         (source,) = [text.decode() for name, text in recorded.files.items() if name.endswith(".ptx")]
         notes = re.findall(r"^note (.*)$", recorded.scenarios()["scatter_1"], re.M)
         return int(re.search(r"red.*, (\d+);", source)[1]), notes
@@ -633,7 +633,7 @@ class Dependents(Recorder):
 
 
 class Processes(Recorder):
-    """Tests two processes of one job. The first one shares its memory, and the two synchronize through pipes."""
+    """Tests two processes in one job. The first process shares its memory, and the two processes synchronize through pipes."""
 
     def setUp(self):
         super().setUp()
@@ -678,12 +678,12 @@ class Processes(Recorder):
 
 
 class Parts(Recorder):
-    """Tests memory of cuMemCreate, with several pieces mapped next to each other."""
+    """Tests memory from cuMemCreate, with several pieces mapped next to each other."""
 
     MEETING = ["launch meet grid 1 block 1 stream s1 args arg0", "launch meet grid 1 block 1 device 1 stream s2 args arg0_2"]
 
     def of_processes(self, first, second, **variables):
-        """`second` is the arguments of a process that the first process starts with RUN. RUN changes the addresses of its
+        """`second` contains the arguments of a process that the first process starts with RUN. RUN changes the addresses of its
         allocations."""
         for name in ("there", "back", "go"):
             if not (self.folder / name).exists():
@@ -835,7 +835,7 @@ class Images(Recorder):
 
 
 class Tests(Recorder):
-    """Tests recordings as CMake tests, and in the GitHub action."""
+    """Tests recordings that run as CMake tests, and in the GitHub action."""
 
     def run_command(self, *words, **variables):
         environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})

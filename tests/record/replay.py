@@ -27,7 +27,7 @@ class Config(ctypes.Structure):
 
 
 def kernels_of(ptx):
-    """Returns the kernels, with the size of each parameter in bytes."""
+    """Returns the kernels and the size in bytes of each of their parameters."""
     return {name: [BYTES[bits] * int(count or 1) for _, bits, count in PARAMETER.findall(parameters)]
             for name, parameters in re.findall(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)", ptx)}
 

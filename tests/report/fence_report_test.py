@@ -476,7 +476,7 @@ class BadInput(Scratch):
 
     def test_output_folder_that_cannot_be(self):
         made, file = self.sound(), self.write("a file", "file")
-        # Even the superuser cannot write to the last two.
+        # Even the superuser cannot write to the last two paths.
         for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):
             self.refuse("--input", made, "--output-dir", folder, naming=("--output-dir " + folder, "writable"))
         self.assertEqual(self.text("file"), "a file")

@@ -18,8 +18,8 @@ import report_page  # noqa: E402
 
 
 def written_report(script, *documents):
-    """Runs the script, named relative to bench/, on the documents. Returns what it prints and what it writes. A document
-    that is not a string is converted to JSON."""
+    """Runs the script, whose name is relative to bench/, on the documents. Returns what the script prints and what it writes. A
+    document that is not a string is converted to JSON."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, document in enumerate(documents):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Instructions with predecoded operands compute the same results as check::compute.
+// Checks that instructions with predecoded operands compute the same results as check::compute.
 #include <check/compute.hpp>
 #include <check/thread_context.hpp>
 #include <sanitize/fast_code.hpp>

@@ -7,7 +7,7 @@ usage: parts_programs_test.py <membar-check> [--count=N] [--from=SEED]
 
 A program is one launch whose threads read and write words according to simple rules, with block-level barriers in between. Two
 accesses of a word, at least one of which writes, race if their threads are in different blocks, or if both are between the same
-barriers of one block. Three host threads must find and count the same races as one.
+barriers of one block. With three host threads, the sanitizer must find and count the same races as with one.
 """
 import argparse
 import collections

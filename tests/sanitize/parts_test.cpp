@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks that do not communicate run in parts. The findings in a schedule do not depend on how many host threads run the parts.
+// Blocks that do not communicate run in parts. A schedule's findings do not depend on how many host threads run the parts.
 #include <check/launch.hpp>
 #include <ptx/reader.hpp>
 #include <sanitize/sanitize.hpp>

@@ -154,7 +154,7 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
   EXPECT_EQ(both({one(left + enter), one(weaker)}).explored(), race);
 }
 
-/// The last of two blocks reads what both have written. Each block executes a fence before its count, but none after it.
+/// The last of two blocks reads what both blocks have written. Each block executes a fence before its count, but none after it.
 TEST(sanitizer, finds_in_ten_schedules_that_the_last_block_acquires_nothing) {
   const both p(
       {many("mov.u32 %r0, %ctaid.x;\nmul.wide.u32 %rd0, %r0, 4;\nmov.u64 %rd1, wide;\nadd.u64 %rd0, %rd0, %rd1;\n"
@@ -247,7 +247,7 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
-// Each thread executes many more instructions without a write than a thread that only polls may execute. The launches have no
+// Each thread executes far more instructions without a write than a thread that only polls may execute. The launches have no
 // fault.
 TEST(sanitizer, lets_threads_only_read) {
   const std::string body =
@@ -362,7 +362,7 @@ const std::string load_x = "ld.global.u32 %r1, [x];\n";
   return text + "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 st.global.u32 [wide], %many2099;\n" + body;
 }
 /// Returns the body of a kernel in which block 0 loads the value for the next round in each of `rounds` rounds, as a pipeline
-/// does. It never uses the last value. The other block writes x at the same time.
+/// does. Block 0 never uses the last value. The other block writes x at the same time.
 [[nodiscard]] std::string pipeline(const std::string& rounds) {
   return "mov.u32 %r2, %ctaid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra other;\nmov.u32 %r3, " + rounds + ";\nmov.u32 %r1, 0;\n" +
          "round:\nst.global.u32 [y], %r1;\nld.global.u32 %r1, [x];\nsub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, 0;\n" +

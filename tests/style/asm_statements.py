@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that every assembly statement of the headers is `asm volatile` and clobbers "memory".
+"""Checks that every assembly statement in the headers is `asm volatile` and clobbers "memory".
 
 usage: asm_statements.py <include folder>|--made-violations
 
-Without `volatile` the compiler may leave a statement out or merge two, and without the clobber it may move memory accesses across it. The
-code of a kernel with a single statement shows neither fault. --made-violations checks that the rules can fail. Exit status: 0 if all
-statements follow the rules, 1 if not.
+Without `volatile` the compiler may leave a statement out or merge two, and without the clobber it may move memory accesses
+across it. The code of a kernel with a single statement would show neither fault. --made-violations checks that the rules can
+fail. Exit status: 0 if all statements follow the rules, 1 if not.
 """
 
 import pathlib

@@ -6,8 +6,8 @@ usage: include_arrows.py <root of the project>
        include_arrows.py --made-violations    shows that each kind of violation is found
 
 A part is a folder, or the files named in VOCABULARY. MAY_INCLUDE is the whole architecture. The vocabulary, the model, the PTX front end
-and the checker include nothing from the CUDA toolkit. Only interop/ may include libcu++ headers that are slow to compile. A tool's header
-that no other file includes is reported as dead. Exit status: 0 if there is no violation, 1 if there is one.
+and the checker include nothing from the CUDA toolkit. Only interop/ may include libcu++ headers that are slow to compile. The
+script reports a tool's header that no other file includes as dead. Exit status: 0 if there is no violation, 1 if there is one.
 """
 
 import pathlib
@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
 WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize", "tools/witness"}
-# Headers that take longer to compile than is justified by their benefit. interop/ has the bridges that need one of them.
+# Headers whose benefit does not justify the time that they take to compile. interop/ has the bridges that need one of them.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
@@ -75,7 +75,7 @@ def cycle_from(name, includes, path, done):
 
 
 def violations(files):
-    """Checks `files`, which has the text of each source by the name under which it is included."""
+    """Checks `files`, which maps the name under which each source is included to its text."""
     found, includes = [], {}
     for name, text in sorted(files.items()):
         part, own = part_of(name), includes.setdefault(name, [])

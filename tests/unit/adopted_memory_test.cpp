@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The backend for memory that other code allocated: what it accepts, what it checks, and what it rejects on every PE.
+// The backend for memory that other code allocated: what it accepts and checks, and what it rejects on every PE.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/heap.hpp>
 

@@ -118,7 +118,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
   });
 }
 
-// Whether a reference converts to a cuda::atomic_ref, and to one of exactly this type.
+// Whether a reference converts to a cuda::atomic_ref, and whether the result has exactly this type.
 template <thread_scope Scope, cuda::thread_scope Cuda>
 constexpr bool converts = std::is_convertible_v<membar::atomic_ref<int, Scope>, cuda::atomic_ref<int, Cuda>> &&
                           std::is_convertible_v<membar::atomic<int, Scope>&, cuda::atomic_ref<int, Cuda>>;
@@ -180,7 +180,7 @@ TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself
   EXPECT_EQ(c.load(membar::relaxed), 4);
 }
 
-// The same calls as in a kernel, because a function for both sides may make them.
+// The same calls as in a kernel, because a function for both host and device may make them.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
   int object = 1;
   const membar::atomic_ref<int, thread_scope::system> n(object);

@@ -22,7 +22,8 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// An object that the host would share with a kernel. Both have its address, and the host writes it first.
+/// An object that the host would share with a kernel. The host and the kernel both have its address, and the host writes it
+/// first.
 struct mailbox {
   int payload[4];
   unsigned flag;
@@ -119,7 +120,8 @@ TYPED_TEST(plain_atomic, has_the_integer_operations) {
   }
 }
 
-// The single-order form accepts every order. On failure, only the order's acquire half applies, because a load cannot release.
+// The form with a single order accepts every order. On failure, only the order's acquire half applies, because a load cannot
+// release.
 template <class Order>
 void expect_single_order_forms(Order order) {
   int object = 1;

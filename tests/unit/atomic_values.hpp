@@ -12,7 +12,7 @@ struct pair {
   float second;
 };
 
-/// Returns different values of a type for different `i`. They tell its bits apart.
+/// Returns different values of a type for different `i`. Together, the values distinguish the type's bits.
 template <class T>
 T value_of(int i) {
   if constexpr (std::is_same_v<T, pair>) {

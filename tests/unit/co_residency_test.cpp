@@ -11,7 +11,7 @@ using membar_test::says;
 
 void waits_for_all(int) {}
 
-/// A device of 10 multiprocessors that hold 3 blocks each.
+/// A device with 10 multiprocessors, each of which can hold 3 blocks.
 class co_residency : public fake_cuda::test {
  protected:
   co_residency() { now().devices[0].blocks_per_multiprocessor = 3; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collective launches on fake machines: by one process with all GPUs, and by one process per GPU. Threads stand for processes.
+// Collective launches on fake machines, by one process with all GPUs and by one process per GPU. Threads act as the processes.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Each deadlock of docs/deadlocks.md is reported by its name before anything is enqueued, and the corrected program is not
-// reported.
+// The recorder reports each deadlock in docs/deadlocks.md by its name before anything is enqueued, and does not report the
+// corrected program.
 #include <tests/common/deadlock_catalogue.hpp>
 
 #include <gtest/gtest.h>

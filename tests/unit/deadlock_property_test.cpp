@@ -303,7 +303,7 @@ class verdicts {
     // schedule.
     ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "a hang is not reported, " << said;
     ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "the reported hang does not happen, " << said;
-    // The names of hazards are correct: a report says "false dependency" only if there is one.
+    // The names of hazards are correct: a report says "false dependency" only if there is a false dependency.
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
@@ -356,7 +356,7 @@ std::vector<deadlock::report> reports_in_steps(const program& whole) {
 TEST_P(deadlock_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
   verdicts of_check(with);
-  verdicts of_long_programs(with, true);  // Checked as if the programs were too long for the exact analysis.
+  verdicts of_long_programs(with, true);  // The programs are checked as if they were too long for the exact analysis.
   verdicts of_steps(with, true);
   for (unsigned seed = 0; seed != programs; ++seed) {
     const program program = random_program(seed, with).make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The catalogue of deadlocks: each is reported by its name, and the corrected program is not reported.
+// The catalogue of deadlocks: the recorder reports each by its name, and does not report the corrected program.
 #include <membar/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -345,7 +345,7 @@ TEST(deadlock_recorder, two_teams_whose_halves_overlap) {
   record.declare_team(1, {pe(0), pe(1)});
   record.declare_team(2, {pe(0), pe(1)});
   for (const auto& [first, second] : {std::pair(1, 2), std::pair(2, 1)}) {
-    const int i = first - 1;  // each PE has a different order
+    const int i = first - 1;  // each PE enqueues them in a different order
     record.arrive(pe(i), main_stream, first);
     record.arrive(pe(i), main_stream, second);
   }
@@ -396,7 +396,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // So many operations that the recorder would start over after a wait by the host.
+  // Enough operations that the recorder would start over after a wait by the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -564,7 +564,7 @@ TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
-  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different signal.
+  record.notify(1, 0, signal_set(1));  // The signal at PE 0 is a different signal.
   steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
@@ -915,7 +915,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-// Tests the cost of a check, in operations and not in time.
+// Tests the cost of a check, counted in operations and not in time.
 
 using checker = membar::deadlock::detail::checker;
 

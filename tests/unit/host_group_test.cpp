@@ -137,7 +137,7 @@ TEST_F(host_groups, tell_every_process_at_once_that_one_was_killed) { expect_all
 
 TEST_F(host_groups, name_the_killed_one_though_others_left_with_letters_unread) {
   expect_all(one_killed_of_four(where), {0, 0, -1, 0});
-  for (int group = 1; group != 64; ++group) {  // The race happens in about one of ten runs.
+  for (int group = 1; group != 64; ++group) {  // The race happens in about one in ten runs.
     expect_all(one_killed_of_four(symmetric::make_rendezvous()), {0, 0, -1, 0});
   }
 }
@@ -283,7 +283,7 @@ TEST_F(host_groups, tell_a_process_that_is_later_than_the_budget_that_it_was_too
              {0, 0});
 }
 
-/// Returns the result of `body` in a process in its own PID namespace, or 77 if none can be created.
+/// Returns the result of `body` in a process in its own PID namespace, or 77 if no such namespace can be created.
 template <class Body>
 int in_own_pid_namespace(Body body) {
   if (::unshare(CLONE_NEWPID) != 0) {
@@ -303,7 +303,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
                          [&](int rank) {
                            const auto member = [&] {
                              const auto begin = std::chrono::steady_clock::now();
-                             // The join is also rejected if another process has noticed the end before this process has joined.
+                             // The join is also rejected if another process notices the end before this process has joined.
                              const std::string sentence = refusal([&] {
                                host_group all = host_group::join(where, rank, 3, budget);
                                if (rank == 1) {
@@ -324,7 +324,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   }
 }
 
-/// Uses up the descriptors of this process except `left`.
+/// Uses up all file descriptors of this process except `left` of them.
 void use_up_descriptors(int left) {
   const rlimit few{128, 128};
   if (::setrlimit(RLIMIT_NOFILE, &few) != 0) {

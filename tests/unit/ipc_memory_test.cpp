@@ -40,7 +40,8 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// Returns 0 if each process is rejected with these words when it shares `bytes`, and has no memory open afterwards.
+/// Returns 0 if each process's attempt to share `bytes` is rejected with these words, and no process has memory open
+/// afterwards.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
       unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });

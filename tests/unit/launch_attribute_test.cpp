@@ -26,8 +26,8 @@ class launch_attribute : public fake_cuda::test {
 
 // Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
 
-/// Whether a value can be read back as this attribute. It cannot be read back as the tag of a domain, because the domain is
-/// known only at run time.
+/// Whether a value can be read back as this attribute. It cannot be read back as a domain's tag, because the domain is known
+/// only at run time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -90,7 +90,7 @@ static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSha
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
 
-// The tags of a domain are one attribute, and a physical domain is two. Other types are not legal anywhere.
+// The tags of a domain are one attribute, and a physical domain is two. Attributes of other types are not legal anywhere.
 struct no_attribute {};
 static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
 static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
@@ -98,7 +98,7 @@ static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
 static_assert(legal_on<no_attribute>(false, false, false) && legal_on<int>(false, false, false));
 static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
 
-/// Returns CUDA's value of a launch attribute.
+/// Returns CUDA's value for a launch attribute.
 template <class Attribute>
 cudaLaunchAttributeValue encoded(const Attribute& value) {
   cudaLaunchAttribute out{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How processes leave symmetric memory: by an exception, by close(), in any order, and when they exit. Real processes on fake
-// devices.
+// How processes leave symmetric memory: through an exception, with close(), in any order, and when they exit. Real processes on
+// fake devices.
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -58,7 +58,7 @@ class engine {
   std::optional<scoped_array<int, adopted_backend>> first, second;
 };
 
-/// Returns whether everything was released, and nothing was reported.
+/// Returns whether everything was released and nothing was reported.
 bool all_is_clean() { return now().clean() && now().shared.empty() && now().failures.empty(); }
 
 /// Returns 0 if the call is rejected with these words within a second.

@@ -242,7 +242,7 @@ TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted
   EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
   EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
   EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
-  // 64-bit additions are unsigned for both signs, and 64-bit wrapping increments are a loop.
+  // 64-bit additions are unsigned for signed and unsigned types, and 64-bit wrapping increments are a loop.
   EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
   EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }

@@ -126,7 +126,7 @@ TEST_F(teams_on_streams, one_team_is_rejected_on_two_streams_at_once) {
   EXPECT_TRUE(says(refused, "membar: team PEs 0, 1 cannot be used on stream"));
   EXPECT_TRUE(says(refused, "wait for that stream first"));
   EXPECT_EQ(now().launches.size(), 1U);
-  barrier_on_stream(pair, pe(1), budget, other.handle());  // Another PE of the team has its own streams.
+  barrier_on_stream(pair, pe(1), budget, other.handle());  // Each PE of a team has its own streams.
   stream.busy = false;
   barrier_on_stream(pair, pe(0), budget, other.handle());
   EXPECT_EQ(now().launches.size(), 3U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What a victim must wait for, according to the fence report.
+// Tests what a victim must wait for according to the fence report.
 #include <bench/fence_interference/required.hpp>
 
 #include <gtest/gtest.h>

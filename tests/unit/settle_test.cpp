@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How often the fence bench repeats the cases on which the findings in its report are based.
+// Tests how often the fence bench repeats the cases on which its report's findings are based.
 #include <bench/fence_interference/settle.hpp>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using fence_interference::is_steady, fence_interference::most_spread, fence_inte
 
 struct fake_case {
   std::vector<double> medians;
-  double half_width;  // Medians alternate between 100 minus this value and 100 plus this value.
+  double half_width;  // The medians alternate between 100 minus this value and 100 plus this value.
   int repeated = 0;
 };
 

@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// Returns the message with which a hold is rejected. If the hold is granted, ends it and returns an empty string.
+  /// Returns the message with which a hold is rejected. If the hold is granted, releases it and returns an empty string.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }
@@ -127,7 +127,7 @@ TEST_F(guarded_team, is_kept_by_a_capture_from_its_own_streams_only) {
   first.capturing = true;
   std::unique_ptr<stream_guard::hold> captured(new stream_guard::hold(guard.on(first.handle())));
   const auto held = guard.on(second.handle());
-  captured.reset();  // does not release the other hold
+  captured.reset();  // must not release the other hold
   EXPECT_TRUE(says(on_host(), "is in use on stream"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory on the host: which devices may be PEs, where memory comes from, what the heap tracks, which operations the
-// links must support, and what happens if PEs make different calls.
+// Tests of symmetric memory on the host: which devices may be PEs, where memory comes from, what the heap tracks, which
+// operations the links must support, and what happens if PEs make different calls.
 #include <membar/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
@@ -449,7 +449,7 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
   EXPECT_EQ(bytes.largest_hole(), 4096U);
 }
 
-/// Two processes with one PE each, of which this process is one. The test sets the values of the other.
+/// Two processes with one PE each. This process is one of them; the test sets the other process's values.
 class fake_cluster {
  public:
   static constexpr symmetric::visibility visible = symmetric::visibility::destination_only;

@@ -38,7 +38,7 @@ struct message {
 message numbered(unsigned producer, unsigned number) { return {producer, number, producer * 31 + number * 7 + 1}; }
 bool whole(const message& m) { return m.check == m.producer * 31 + m.number * 7 + 1; }
 
-/// An object in all-zero bytes, which is the state of the memory that the patterns receive.
+/// An object whose bytes are all zero, which is the state of the memory that the patterns receive.
 template <class T>
 struct zeroed {
   zeroed() noexcept { std::memset(static_cast<void*>(bytes), 0, sizeof bytes); }

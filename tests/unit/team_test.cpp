@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Teams as values, and the arguments that the host rejects for a team's barrier.
+// Tests of teams as values, and of the arguments that the host rejects for a team's barrier.
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/team_barrier.hpp>

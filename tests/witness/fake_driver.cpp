@@ -22,7 +22,7 @@ constexpr int invalid_value = 1;
 constexpr int invalid_ptx = 218;
 constexpr int illegal_address = 700;
 constexpr int most_dynamic_shared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-constexpr std::size_t usual_shared = 48U * 1024U;  // The limit for a block if this attribute is not set.
+constexpr std::size_t usual_shared = 48U * 1024U;  // The limit per block if this attribute is not set.
 std::string module_text;
 std::map<std::string, std::size_t> allowed_shared;  // The value to which each kernel's attribute was set.
 int failure = 0;
@@ -181,7 +181,7 @@ int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle f
     auto* const report = reinterpret_cast<std::uint64_t*>(plan.report + shift);
     const auto* const row = reinterpret_cast<const std::uint32_t*>(plan.rows) + copy * words;
     const bool goes_wrong = std::accumulate(row, row + words, std::uint64_t{0}) >= smallest;
-    if (kernel == "follows") {  // This kernel writes to the target of a pointer in memory.
+    if (kernel == "follows") {  // This kernel writes to the address that a pointer in memory contains.
       std::uint64_t to = 0;
       std::memcpy(&to, memory, 8);
       *reinterpret_cast<std::uint32_t*>(to) = goes_wrong ? 1 : 2;

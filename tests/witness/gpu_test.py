@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks on a GPU that witness and its reproducers show the faults in the bug corpus that do not depend on the state of the
-caches, and no fault in the fixed versions.
+"""Checks on a GPU that witness and its reproducers show those faults in the bug corpus that do not depend on the caches' state,
+and no fault in the fixed versions.
 
 usage: gpu_test.py <membar-check>
 
@@ -9,7 +9,7 @@ usage: gpu_test.py <membar-check>
 that wait for each other: all of them fail in a thread order that delays can force. The test does not require the other bugs to
 be seen, because the model allows their outcomes but a machine need not show them. `dependent_kernels` are the kernels of the
 PyTorch program in the test of membar-check record: the second kernel reads before it waits for the first, which takes a long
-time. A launch has many copies of each grid, each in its own memory, and in the fixed version the copies do not disturb each
+time. A launch has many copies of each grid, each in its own memory; in the fixed version, the copies do not interfere with each
 other. `late_block` is a program with its own test, whose kernel is delayed where it runs. Reproducers are compiled with the
 command that they name, in an otherwise empty folder.
 """

@@ -34,7 +34,7 @@ def cycles_of(smallest):
 
 
 def assembles(folder, nvcc, environment):
-    """Checks that ptxas accepts the PTX that the program loads, which a wrapper of the program saves."""
+    """Checks that ptxas accepts the PTX that the program loads, which a wrapper around the program saves."""
     ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
     request = folder / "request.json"
     request.write_text(json.dumps({"limit": 1000, "report": str(folder / "report"), "kernels": [

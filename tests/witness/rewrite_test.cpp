@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what witness rewrites in PTX, and that rewriting changes no verdict while all delays are zero.
+// Tests what witness rewrites in PTX, and that the rewriting changes no verdict if all delays are zero.
 #include <check/explore.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>

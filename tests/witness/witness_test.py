@@ -87,8 +87,8 @@ def expect(what, condition, got):
 
 
 def reproducer_runs(folder, compiler, environment, checker):
-    """Checks that a C++ compiler compiles the reproducer, which is a single file, and that the reproducer counts the same as
-    the command."""
+    """Checks that a C++ compiler compiles the reproducer, which is a single file, and that the reproducer's counts equal the
+    command's."""
     subprocess.run([checker, "witness", "wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--reproducer", "repro"], cwd=folder,
                    env=environment, capture_output=True)
     source = folder / "repro" / "witness.cu"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the report on the benches for atomics and fences: the ratios that membar promises, where aggregation pays off, and
-what a fence costs.
+"""Writes the report on the benches for atomics and fences: whether membar keeps the ratios that it promises, where aggregation
+pays off, and what a fence costs.
 
     report.py --output <folder> <bench.json>...
 
@@ -52,8 +52,8 @@ def from_one(ratio):
 
 
 def beside_cuda(cases):
-    """Returns a limit row for the largest ratio to cuda::atomic_ref, another for how far the ratio is from 1 where both have
-    the same machine code, and the cases above the limit."""
+    """Returns a limit row for the largest ratio to cuda::atomic_ref, another row for how far the ratio is from 1 where both
+    have the same machine code, and the cases above the limit."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]

@@ -5,7 +5,7 @@
     report.py --output <folder> <bench.json>...
 
 The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. Without matplotlib the
-tables are written without pictures, and the page says so.
+page has tables but no pictures, and says so.
 """
 import pathlib
 import sys
@@ -17,7 +17,7 @@ AT_ONCE = "_16_at_once"
 
 
 def by_arm(rows, x, figure, scale=1.0):
-    """Returns {variant: [(x of the name's first part, figure)...]} from rows whose names end with the variant."""
+    """Returns {variant: [(x from the name's first part, figure)...]} for rows whose names end with the variant."""
     series = {}
     for parts, figures in rows.items():
         series.setdefault(parts[-1], []).append((x(parts[0]), scale * figures[figure]))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Apex: the barrier of several blocks in its group norm, with and without a cluster.
+// Apex: the barrier between several blocks in its group norm, with and without a cluster.
 #include <gn_cuda_kernel.cuh>
 
 template <bool Cluster>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Apex: the sum over blocks of its layer norm.
+// Apex: the sum over blocks in its layer norm.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cstdint>

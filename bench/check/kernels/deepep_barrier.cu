@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// DeepEP: the barrier of the devices of a node.
+// DeepEP: the barrier between the devices of a node.
 #include <kernels/legacy/compiled.cuh>
 #include <kernels/legacy/utils.cuh>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// FlashInfer: TensorRT-LLM's all-reduces that are fused with the operations after them.
+// FlashInfer: TensorRT-LLM's all-reduces, each fused with the operations that follow it.
 #include <flashinfer/comm/trtllm_allreduce_fusion.cuh>
 
 namespace fi = flashinfer::trtllm_allreduce_fusion;

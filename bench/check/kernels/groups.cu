@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cooperative groups: the grid, a cluster, a block with early arrival, copies, tiles and reductions over them.
+// Cooperative groups: the grid, a cluster, a block with early arrival, copies, tiles, and reductions over tiles.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ThunderKittens: stages that a warp fills and a group uses, synchronized with its semaphores; and named barriers of groups.
+// ThunderKittens: stages that one warp fills and a group uses, synchronized with its semaphores; and groups' named barriers.
 #include <kittens.cuh>
 
 __global__ void stages(const float* from, float* out, int count) {

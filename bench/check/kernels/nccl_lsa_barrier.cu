@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NCCL: the barrier of devices that can access each other's memory. The devices' windows are 4 GiB apart.
+// NCCL: the barrier between devices that can access each other's memory. The devices' windows are 4 GiB apart.
 #include <nccl_device.h>
 
 __global__ void exchange(char* windows, int rank, int* to, const int* from, int* out) {

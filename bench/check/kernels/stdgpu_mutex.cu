@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// stdgpu: a lock of its array of mutexes.
+// stdgpu: a lock from its array of mutexes.
 #include <stdgpu/mutex.cuh>
 
 __global__ void locked_count(stdgpu::mutex_array<> locks, int* count) {

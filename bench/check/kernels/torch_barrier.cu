@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PyTorch: the barrier of symmetric memory, with the orders that its all-reduces use.
+// PyTorch: the barrier for symmetric memory, with the memory orders that its all-reduces use.
 #include <torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemory-inl.h>
 
 template <std::memory_order Order>

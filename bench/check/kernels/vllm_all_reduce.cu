@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// vLLM's custom all-reduce, in FlashInfer's version.
+// FlashInfer's version of vLLM's custom all-reduce.
 #include <flashinfer/comm/vllm_custom_all_reduce.cuh>
 
 template __global__ void vllm::cross_device_reduce_1stage<float, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, float*,

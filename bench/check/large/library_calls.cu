@@ -23,7 +23,7 @@ void succeed(cudaError_t e) {
   }
 }
 
-/// Calls `f` with the temporary memory that it requests.
+/// Calls `f` once to find out how much temporary memory it needs, and then with that memory.
 template <class F>
 void call(const F& f) {
   std::size_t bytes = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records CUB's scan, radix sort and reduction of 10^6 elements on this machine's GPU, sanitizes each recorded scenario on its CPU, and
-reports the time and the memory that this needs.
+"""Records CUB's scan, radix sort and reduction of 10^6 elements on this machine's GPU, sanitizes each recorded scenario on the
+CPU, and reports the time and memory that each takes.
 
 usage: library_calls.py --checker=<membar-check> [--calls=NAME,...] [--schedules=N] [--jobs=N] [--minutes=N] [--program=COMMAND] [--out=FILE.json]
        library_calls.py --from=FILE.json --page=FILE.md

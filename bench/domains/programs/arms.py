@@ -113,7 +113,7 @@ def digest(tensor):
 
 
 def times_of(step, count):
-    """Returns the times of the step on the device, in us."""
+    """Returns the step's times on the device, in us."""
     out = []
     for _ in range(count):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -89,7 +89,7 @@ int main(int count, char** words) {
   constexpr int kernels = 500, rounds = 6, chains = 20;
   const std::string who = count > 2 ? words[2] : "one";
   const bool to_host = who == "host";
-  const int puts = to_host ? 250 : 400;  // More than a second in both cases, so that the chains finish first.
+  const int puts = to_host ? 250 : 400;  // Each takes more than a second, so that the chains finish first.
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < (to_host ? 1 : 2)) {
@@ -156,7 +156,7 @@ int main(int count, char** words) {
     check(cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
     check(cudaGraphInstantiate(&captured, graph, 0), "cudaGraphInstantiate");
   }
-  // The same number of blocks store from GPU 0, whatever the target is.
+  // The same number of blocks store from GPU 0 for every target.
   const unsigned blocks = who == "all" ? std::max(1U, 16U / static_cast<unsigned>(all.size())) : 16U;
   const auto store = [&](int times) {
     for (int i = 0; i < times; ++i) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A captured transformer step that runs during another micro-batch's all-reduce. On one GPU, it runs instead while a kernel
-(`offload`) or the copy engine (`copy`) moves a cache to the host, or without other work (`alone`). usage: decode.py KIND MIB
-MODEL, where MIB is the size of the communication and MODEL is a key of MODELS."""
+"""A captured transformer step that runs during another micro-batch's all-reduce. With one GPU, the step instead runs while a
+kernel (`offload`) or the copy engine (`copy`) moves a cache to the host, or without other work (`alone`). usage: decode.py KIND
+MIB MODEL, where MIB is the size of the communication and MODEL is a key of MODELS."""
 import sys
 
 import torch

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A tensor-parallel layer in JAX on all GPUs of one process: a step of matrix products and all-reduces, which XLA runs with
-NCCL, compared with the same products without all-reduces. Steps are timed on the host, so the time of a step is how long the
-host waits for it."""
+NCCL, compared with the same products without all-reduces. Steps are timed on the host, so a step's time is how long the host
+waits for it."""
 import hashlib
 import json
 import os

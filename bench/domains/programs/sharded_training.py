@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training step with PyTorch's fully sharded data parallelism: NCCL gathers the parameters before a layer needs them and
-reduces the gradients, on its own streams. The time alone is that of the same model on each GPU without communication."""
+reduces the gradients, on its own streams. For the time alone, each GPU runs the same model without communication."""
 import copy
 
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of the bench fence_interference, and the ratios of their medians."""
+"""The cases in the fence_interference bench, and the ratios of their medians."""
 import json
 import math
 
@@ -15,7 +15,7 @@ MOST_SPREAD = 0.05  # The maximum spread of a known ratio.
 
 
 class Results:
-    """The cases of one file by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about
+    """The cases in one file, keyed by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about
     them."""
 
     def __init__(self, cases, context):
@@ -78,7 +78,7 @@ class Results:
         return None if self.one_domain else self.ratio(victim, noise, "separate", "alone")
 
     def ratios_of(self, case):
-        """Returns the ratios of a measured case by name; a ratio that does not belong to the case's arm is None."""
+        """Returns the ratios of a measured case, keyed by name; a ratio that does not belong to the case's arm is None."""
         names = (case.victim, case.noise)
         return {"interference": self.interference(*names) if case.arm == "same" else None,
                 "slowdown": self.ratio(*names, case.arm, "alone") if case.arm != "alone" else None,

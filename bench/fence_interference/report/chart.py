@@ -7,7 +7,8 @@ import textwrap
 import cases
 import words
 
-# Okabe and Ito's colours, which are distinguishable with every kind of colour blindness. Each bar also has a label.
+# Okabe and Ito's colours, which are distinguishable with every kind of colour blindness. The bars do not depend on colour
+# alone: each has a label.
 STYLE = ("<style>text{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#222}.faint{fill:#666}.bold{font-weight:600}.small{font-size:11px}"
          ".end{text-anchor:end}.mid,.cell{text-anchor:middle}.cell{font-size:11px}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
          ".open{fill-opacity:.3}.rule{stroke:#ccc}@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.faint{fill:#a5a5a5}.back{fill:#181a1d}"
@@ -28,8 +29,8 @@ def _short(number):
 
 
 def _cells(halves):
-    """Draws the halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]. Halves with the same look
-    become one path, and the words of a row become one text."""
+    """Draws the halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]. Halves that look
+    the same become one path, and the words of a row become one text element."""
     looks, rows = {}, {}
     for x, y, width, height, classes, opacity, text, kind in halves:
         shape = f"M{_short(x)} {_short(y)}h{_short(width)}v{height}h-{_short(width)}z"

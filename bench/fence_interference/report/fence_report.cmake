@@ -4,7 +4,7 @@
 #   cmake -DMEMBAR_BENCH=<exe> -DMEMBAR_REPORT=<report.py> -DMEMBAR_OUTPUT_DIR=<dir>
 #         [-DMEMBAR_RECORDED=<json>] [-DMEMBAR_BENCH_ARGS=<arguments>] [-DMEMBAR_PUBLISHER=<exe>] -P fence_report.cmake
 #         [-DMEMBAR_REPORT_ARGS=<arguments>]
-# Without Python the tables, JSON and CSV of the bench remain.
+# Without Python, only the bench's tables, JSON and CSV are written.
 cmake_minimum_required(VERSION 3.23)
 
 foreach(variable IN ITEMS MEMBAR_BENCH MEMBAR_REPORT MEMBAR_OUTPUT_DIR)

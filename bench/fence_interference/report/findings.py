@@ -60,8 +60,8 @@ class Effect:
 
 
 class Finding:
-    """The time that one family of victims loses, and the advice. `effects` are the effects on the victim that loses most,
-    for the picture."""
+    """The time that one family of victims loses, and the advice. `effects` lists the effects on the victim that loses the most
+    time, for the picture."""
 
     def __init__(self, name, what, advice, effects, all_effects):
         self.name, self.what, self.effects = name, what, effects
@@ -106,7 +106,7 @@ def _apart(spread):
 
 
 class Findings:
-    """Returns the findings in `shown` (at most five), and the sentences about the other ones in `remarks`."""
+    """Returns the findings in `shown` (at most five), and sentences about the other findings in `remarks`."""
 
     def __init__(self, results, controls, publisher=""):
         self.results = results
@@ -170,12 +170,12 @@ class Findings:
         return f"Nothing needs to change: every known operation waits at most {max(self._highest, 1.0):.2f} times as long during foreign traffic."
 
     def change(self):
-        """Returns what the headline's reader should change."""
+        """Returns the change that the headline recommends to the reader."""
         return self.shown[0].remedy()[0] if self.shown else ""
 
 
 def _not_measured(results):
-    """Returns the foreign noise during which nothing was measured, with the reason if the bench gave one."""
+    """Returns the kinds of foreign noise during which nothing was measured, with the reason if the bench gave one."""
     said = []
     for kind in words.FOREIGN:
         reasons = list(dict.fromkeys(case.waived if case.waived is not None else f"failed: {case.failed}"

@@ -70,7 +70,7 @@ def _choose(options):
 
 
 def _publisher(options):
-    """Returns (figures of the bench publisher or None, whether they are recorded ones)."""
+    """Returns (figures of the bench publisher or None, whether these figures are recorded ones)."""
     own = publisher.load(options.publisher) if options.publisher else None
     if own or not options.recorded:
         return own, False
@@ -115,7 +115,7 @@ def _write(path, text):
 
 
 def _publish(staging, folder):
-    """Moves the finished files into place, and removes pictures that an earlier report had and this one does not."""
+    """Moves the finished files into place, and removes an earlier report's pictures that this report does not have."""
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):

@@ -5,8 +5,8 @@ SCOPES = ("block", "cluster", "device", "system")
 ORDERS = ("acq_rel", "seq_cst")
 PLACEMENTS = ("own_sm", "shared_sm")
 
-# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains must not make
-# a difference for either.
+# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains must make no
+# difference for either control.
 FOREIGN = ("nvlink", "nvlink_both", "nccl", "host")
 KINDS = ("none", "spin", "local", "host", "nvlink", "nvlink_both", "nccl")
 PACES = ("saturating", "paced")
@@ -101,7 +101,7 @@ def factor(value):
 
 
 def times(value):
-    """Formats a ratio in a sentence; near 1, with enough digits to differ from 1."""
+    """Formats a ratio in a sentence; a ratio near 1 gets enough digits to differ from 1."""
     if value >= 9.95:
         return "{:,.0f}×".format(value)
     return ("%.1f×" if value >= 1.4 else "%.2f×") % value

@@ -18,7 +18,7 @@ RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
     3.6, 1.5, 1.65, 1.5, 3.0, 1.03, 0.95)
 
-# The name of a line in the picture, and the variants of which it shows the fastest.
+# The name of each line in the picture, and the variants among which it shows the fastest.
 ROUND_TRIPS = {
     "put_signal": ["membar_peer"],
     "put_signal from shared memory": ["membar_peer_from_shared"],

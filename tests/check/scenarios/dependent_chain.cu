@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernels of a chain, each of which adds to the previous one's result.
+// A chain of kernels, each of which adds to the previous kernel's result.
 #include <membar/sync/dependent_chain.cuh>
 
 extern "C" __global__ void add_one(membar::chained<unsigned> values) {
@@ -8,7 +8,7 @@ extern "C" __global__ void add_one(membar::chained<unsigned> values) {
   values.after(link.wait())[at] += 1 + at;
 }
 
-/// Uses the previous kernel's result without waiting for that kernel's end.
+/// Uses the previous kernel's result without waiting for that kernel to end.
 extern "C" __global__ void pass_by(unsigned* other) {
   membar::chain_link<> link;
   *other = 5;

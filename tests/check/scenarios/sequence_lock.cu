@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A writer of two words and readers that must see them together.
+// A writer of two words, and readers that must see both new values or neither.
 #include <membar/sync/sequence_lock.cuh>
 
 struct pair {

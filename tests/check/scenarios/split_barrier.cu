@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PEs of a team that write, arrive, do other work, wait, and read what the others wrote. The words of the PEs are stored one
+// PEs of a team that write, arrive, do other work, wait, and read what the other PEs wrote. The words of the PEs are stored one
 // after the other.
 #include <membar/symmetric/barrier.cuh>
 
 namespace symmetric = membar::symmetric;
 using symmetric::by_thread, symmetric::pe;
 
-/// A team as a kernel receives it.
+/// A team in the form in which a kernel receives it.
 struct team_bytes {
   int first, stride, size;
   unsigned long long listed[2];

@@ -15,7 +15,7 @@ UNTOUCHED = "domain 0, map 0 0, window 0 + 0 at 0.000 hit 0 miss 0, set aside 5 
 
 
 class Array:
-    """An array in the memory of the first device or, with another `start`, of the second."""
+    """An array in the first device's memory or, with another `start`, in the second device's."""
 
     def __init__(self, shape, itemsize=4, start=0x10000, strides=None):
         self.__cuda_array_interface__ = {"data": (start, False), "shape": shape, "typestr": f"<f{itemsize}", "strides": strides, "version": 3}

@@ -116,7 +116,7 @@ void stub_device(int which, int domains, int max_set_aside) {
   devices[which].max_set_aside = max_set_aside;
 }
 void stub_fail(int attribute) { failing_attribute = attribute; }
-/// Returns a text that describes what is set.
+/// Returns a text that describes the current settings.
 const char* stub_state(std::uintptr_t handle) {
   static char text[512];
   auto& of_stream = attributes[reinterpret_cast<CUstream>(handle)];
