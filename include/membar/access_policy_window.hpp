@@ -71,11 +71,11 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
   }
   if (window.miss == access_property::persisting) {
     throw error(cudaErrorInvalidValue,
-                "membar: the miss property of the access-policy window is persisting: use streaming or normal; for a window "
-                "whose lines all persist, use a hit ratio of 1");
+                "membar: the miss property of an access-policy window cannot be persisting: use streaming or normal, or a hit "
+                "ratio of 1 if every line is to persist");
   }
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
-    throw error(cudaErrorNotSupported, "membar: the access-policy window cannot hold persisting lines on device %d: %s",
+    throw error(cudaErrorNotSupported, "membar: the access-policy window cannot hold persisting lines on device %d, because %s",
                 facts.device, detail::why_no_set_aside(facts));
   }
   if (window.hit == access_property::persisting && facts.set_aside == 0) {
@@ -149,7 +149,7 @@ template <memory_range Range>
 /// Turning a window off does not end the persistence of its lines. They persist until this call, until a kernel accesses them
 /// under `back_to_normal`, or until L2 turns them back to normal on its own, at an undocumented time.
 inline void reset_persisting_lines() {
-  check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
+  check(cudaCtxResetPersistingL2Cache(), "check with nvidia-smi that the CUDA driver and the device work");
 }
 
 /// Computes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
@@ -182,8 +182,8 @@ class l2_plan {
     }
     if (share_ == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: this plan's share of the %zu bytes that are set aside on device %d is 0, so there is no window for "
-                  "%zu bytes: use a share above 0",
+                  "membar: this plan's share of the %zu bytes that are set aside on device %d is 0, which leaves nothing for a "
+                  "window of %zu bytes: use a share above 0",
                   facts_.set_aside, facts_.device, bytes);
     }
     if (bytes > share_) {

@@ -228,8 +228,8 @@ template <class T>
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
   static_assert(detail::kind_of<T> != detail::value_kind::vector && detail::kind_of<T> != detail::value_kind::pointer,
-                "membar: aggregation supports only single numbers: aggregate the elements of a vector separately, or convert "
-                "the pointer to an integer");
+                "membar: aggregation supports only single numbers: aggregate the elements of a vector separately, or convert a "
+                "pointer to an integer");
 
  public:
   using value_type = T;

@@ -41,7 +41,7 @@ template <bool Needed>
 __device__ constexpr void require_async_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   static_assert(!Needed,
-                "membar: an asynchronous copy requires compute capability 8.0: compile this code for sm_80 or newer only");
+                "membar: an asynchronous copy requires compute capability 8.0: compile this code only for sm_80 or newer");
 #endif
 }
 
@@ -51,8 +51,7 @@ __device__ constexpr void require_remote_async() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(
       !Needed,
-      "membar: an asynchronous store or reduction requires compute capability 9.0: compile this code for sm_90 or newer "
-      "only");
+      "membar: an asynchronous store or reduction requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 
@@ -62,8 +61,8 @@ __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
   static_assert(
       !Needed,
-      "membar: an asynchronous store or reduction that releases requires compute capability 10.0: compile this code for "
-      "sm_100 or newer only");
+      "membar: an asynchronous store or reduction that releases requires compute capability 10.0: compile this code only for "
+      "sm_100 or newer");
 #endif
 }
 
@@ -304,7 +303,7 @@ template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
   static_assert(named,
-                "membar: an asynchronous operation on global memory needs the order release, or mmio, which also releases");
+                "membar: the order of an asynchronous operation on global memory must be release or mmio, which also releases");
   constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
   static_assert(!named || scoped,
                 "membar: an asynchronous operation on global memory needs device or system scope, and mmio needs system scope");
@@ -387,7 +386,7 @@ namespace detail {
 template <bool Needed>
 __device__ constexpr void require_bulk_zero() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
-  static_assert(!Needed, "membar: bulk_zero requires compute capability 10.0: compile this code for sm_100 or newer only");
+  static_assert(!Needed, "membar: bulk_zero requires compute capability 10.0: compile this code only for sm_100 or newer");
 #endif
 }
 

@@ -264,10 +264,9 @@ template <class T>
         return {true, "the memory is mapped host memory, and only this device uses it"};
       }
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
-        return {
-            false,
-            "the memory is mapped host memory, but a link to the host does not support this operation as an atomic: let only "
-            "one side write each object and the other load it, or use managed memory"};
+        return {false,
+                "the memory is mapped host memory, but a link to the host does not support this operation as an atomic: let "
+                "one side write each object and the other only load it, or use managed memory"};
       }
       return {true, "the memory is mapped host memory, and the links to the host support this operation as an atomic"};
     case memory_kind::device:

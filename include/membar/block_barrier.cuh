@@ -16,7 +16,7 @@ namespace detail {
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(!Needed, "membar: elect_one requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(!Needed, "membar: elect_one requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 

@@ -40,7 +40,7 @@ namespace detail {
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(!Needed, "membar: a bulk copy requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(!Needed, "membar: a bulk copy requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 
@@ -48,9 +48,9 @@ __device__ constexpr void require_bulk_copies() noexcept {
 template <bool Needed>
 __device__ constexpr void require_masked_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
-  static_assert(!Needed,
-                "membar: a bulk copy with a byte mask requires compute capability 10.0: compile this code for sm_100 or newer "
-                "only");
+  static_assert(
+      !Needed,
+      "membar: a bulk copy with a byte mask requires compute capability 10.0: compile this code only for sm_100 or newer");
 #endif
 }
 

@@ -18,11 +18,11 @@ template <int Floor, class Dependent>
 __device__ constexpr void require_cache_control() noexcept {
 #if defined(__CUDA_ARCH__)
   static_assert(Floor != 800 || __CUDA_ARCH__ >= 800,
-                "membar: L2 priorities and discard require compute capability 8.0: compile this code for sm_80 or newer only");
+                "membar: L2 priorities and discard require compute capability 8.0: compile this code only for sm_80 or newer");
   static_assert(Floor != 900 || __CUDA_ARCH__ >= 900,
-                "membar: a bulk prefetch requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: a bulk prefetch requires compute capability 9.0: compile this code only for sm_90 or newer");
   static_assert(Floor != 901 || __CUDA_ARCH__ >= 900,
-                "membar: a tensor map requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: a tensor map requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 
@@ -108,7 +108,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noex
 template <int Bytes = 128, l2_priority Priority>
 __device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
   static_assert(Priority == l2_priority::evict_normal, "membar: the priority of apply_priority must be evict_normal");
-  static_assert(Bytes == 128, "membar: apply_priority acts on 128 bytes");
+  static_assert(Bytes == 128, "membar: apply_priority supports only 128 bytes");
   detail::require_cache_control<800, l2_hint<Priority>>();
   // applypriority{.global}.level::eviction_priority [a], size;  (PTX ISA 7.4, sm_80)
   asm volatile("applypriority.global.L2::evict_normal [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
@@ -121,7 +121,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
   static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to non-const data");
-  static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
+  static_assert(Bytes == 128, "membar: discard_l2 supports only 128 bytes");
   detail::require_cache_control<800, T>();
   // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");

@@ -181,7 +181,7 @@ __device__ constexpr void check_policy() noexcept {
                 "membar: the secondary priority of a cache policy must be evict_unchanged or evict_first");
 #if defined(__CUDA_ARCH__)
   static_assert(__CUDA_ARCH__ >= 800,
-                "membar: a cache policy requires compute capability 8.0: compile this code for sm_80 or newer only");
+                "membar: a cache policy requires compute capability 8.0: compile this code only for sm_80 or newer");
 #endif
 }
 

@@ -22,7 +22,7 @@ template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(!Needed,
-                "membar: thread block clusters require compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: thread block clusters require compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 

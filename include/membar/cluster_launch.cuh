@@ -20,7 +20,7 @@ template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
   static_assert(!Needed,
-                "membar: cluster launch control requires compute capability 10.0: compile this code for sm_100 or newer only");
+                "membar: cluster launch control requires compute capability 10.0: compile this code only for sm_100 or newer");
 #endif
 }
 

@@ -20,7 +20,7 @@ inline namespace v0_3 {
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
                                           cluster_dimensions cluster = {1, 1, 1}) {
-  constexpr const char* remedy = "check the block's extent and that the program was compiled for this device";
+  constexpr const char* remedy = "check the block's dimensions, and that the program was compiled for this device";
   const auto* const address = reinterpret_cast<const void*>(kernel);
   cudaFuncAttributes compiled{};
   check(cudaFuncGetAttributes(&compiled, address), remedy);
@@ -46,7 +46,7 @@ template <class... Parameters>
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+  check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, address, static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),

@@ -40,7 +40,7 @@ template <class T, std::size_t Size>
 struct constant_table {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
                 "membar: the elements of a constant table must be trivially copyable and have no constructor, because CUDA "
-                "does not run constructors there");
+                "does not run constructors in constant memory");
   static_assert(Size > 0, "membar: a constant table needs at least one element");
   static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table can have at most 65536 bytes");
 
@@ -171,10 +171,10 @@ template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             stream_handle stream) {
   if (count != Size) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: an upload of %zu elements does not fill a constant table of %zu elements: pass %zu, or use upload_part", count,
-        Size, Size);
+    throw error(cudaErrorInvalidValue,
+                "membar: an upload of %zu elements does not fill a constant table of %zu elements: pass %zu elements, or use "
+                "upload_part",
+                count, Size, Size);
   }
   upload_part(table, 0, values, count, stream);
 }

@@ -18,7 +18,7 @@ template <bool Needed>
 __device__ constexpr void require_dependent_launch() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(!Needed,
-                "membar: a dependent launch requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: a dependent launch requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 }  // namespace detail

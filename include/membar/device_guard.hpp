@@ -46,7 +46,7 @@ class device_switch {
  private:
   int previous_ = 0;
   cudaError_t status_;
-  const char* remedy_ = "this call needs a working CUDA driver and device";
+  const char* remedy_ = "check with nvidia-smi that the CUDA driver and the device work";
   int (*set_)(CUctx_st*) = nullptr;
   CUctx_st* context_ = nullptr;  // null if the thread had no context
   bool changed_ = false;

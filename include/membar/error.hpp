@@ -85,7 +85,7 @@ struct function_name {
     case cudaErrorStubLibrary:
       return "no CUDA driver was found, or the driver is older than the CUDA runtime of this program: install a newer driver";
     case cudaErrorNoDevice:
-      return "this process sees no CUDA device: check the output of nvidia-smi, and CUDA_VISIBLE_DEVICES";
+      return "this process sees no CUDA device: check CUDA_VISIBLE_DEVICES and the output of nvidia-smi";
     case cudaErrorSystemDriverMismatch:
       return "the kernel module and the library of the CUDA driver have different versions: load the kernel module of the "
              "installed driver";
@@ -117,7 +117,7 @@ struct function_name {
 /// The sentence contains the CUDA code, the remedy, and the file, line and function of the call to `check`. If there is no
 /// driver or no device, the message says so instead of giving `remedy`. CUDA's last error is cleared, so a caller that handles
 /// the exception does not get the same error again. CUDA does not clear an error after which the process cannot use the device.
-inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
+inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation for this call",
                   const std::source_location& where = std::source_location::current()) {
   if (status != cudaSuccess) {
     throw detail::failed_call(status, remedy, where);
@@ -140,7 +140,7 @@ inline void handle_failed_restore(const char* sentence) noexcept {
 /// `check` for destructors: a failure is passed to the handler. `consequence` describes the state after the failure. The caller
 /// must not hold a lock, because the handler may use membar. When a process exits, the runtime may shut down before the last
 /// objects are destroyed. In that case there is nothing left to restore.
-inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not restored and is still changed",
+inline void report_failed_restore(cudaError_t status, const char* consequence = "a changed value could not be restored",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess && status != cudaErrorCudartUnloading) {
     handle_failed_restore(failed_call(status, consequence, where).what());

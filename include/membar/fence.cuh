@@ -46,7 +46,7 @@ template <> struct narrowed<memory_order::release> { static constexpr char text[
 template <bool Needed>
 __device__ constexpr void require_hopper_fence() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(!Needed, "membar: this fence requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(!Needed, "membar: this fence requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 
@@ -77,7 +77,7 @@ __device__ inline void proxy_fence() noexcept {
       "membar: a fence of the tensormap proxy needs a scope and an order: write proxy_fence<proxy::tensormap, Scope>(release)");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(Proxy == proxy::alias,
-                "membar: the async proxy requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: the async proxy requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
   if constexpr (Proxy != proxy::tensormap) {
     // fence.proxy.kind;  kind: alias (PTX ISA 7.5, sm_70), async and its state spaces (8.0, sm_90)

@@ -64,7 +64,7 @@ template <class... Parameters>
         "pass a kernel and 1 to 1024 threads");
   occupancy.threads = occupancy.blocks * threads_per_block;
   int device = 0;
-  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+  check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
   check(cudaDeviceGetAttribute(&occupancy.threads_at_most, cudaDevAttrMaxThreadsPerMultiProcessor, device));
   return occupancy;
 }
@@ -74,7 +74,7 @@ inline void require_no_local_memory(const kernel_resources& resources, const cha
   if (resources.local_bytes != 0) {
     throw error(cudaErrorInvalidValue,
                 "membar: the kernel %s uses %zu bytes of local memory per thread in addition to %d registers: index its arrays "
-                "at compile time, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)",
+                "only with compile-time constants, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)",
                 kernel, resources.local_bytes, resources.registers);
   }
 }

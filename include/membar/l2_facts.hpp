@@ -67,7 +67,7 @@ namespace detail {
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
   // Query the attribute only if the driver supports it: a failed call would replace CUDA's last error.
   int driver = 0;
-  check(cudaDriverGetVersion(&driver), "this call needs a working CUDA driver and device");
+  check(cudaDriverGetVersion(&driver), "check with nvidia-smi that the CUDA driver and the device work");
   facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
@@ -77,14 +77,14 @@ namespace detail {
   }
   const device_guard current(device);
   check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize),
-        "this call needs a working CUDA driver and device");
+        "check with nvidia-smi that the CUDA driver and the device work");
   return facts;
 }
 
 /// Returns the L2 properties of the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+  check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
   return l2_facts_of(device);
 }
 

@@ -29,14 +29,15 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
     return;
   }
   if (facts.max_set_aside == 0) {
-    throw error(cudaErrorNotSupported, "membar: %zu bytes of L2 cannot be set aside on device %d: %s", limit, facts.device,
-                why_no_set_aside(facts));
+    throw error(cudaErrorNotSupported, "membar: %zu bytes of L2 cannot be set aside on device %d, because %s", limit,
+                facts.device, why_no_set_aside(facts));
   }
   if (facts.mps && limit > facts.set_aside) {
-    throw error(cudaErrorNotSupported,
-                "membar: %zu bytes of L2 cannot be set aside on device %d: MPS fixed the limit at %zu when its server started; "
-                "restart it with a larger CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
-                limit, facts.device, facts.set_aside);
+    throw error(
+        cudaErrorNotSupported,
+        "membar: %zu bytes of L2 cannot be set aside on device %d, because MPS fixed the limit at %zu bytes when its server "
+        "started: restart the server with a larger CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
+        limit, facts.device, facts.set_aside);
   }
 }
 
@@ -104,7 +105,9 @@ class l2_set_aside {
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : limit, facts);
     puts_back_ = !facts.mps && facts.max_set_aside != 0;
     if (puts_back_ && limit != facts.set_aside) {
-      check(detail::set_set_aside(limit), "the L2 set-aside cannot be changed here, for example under MPS");
+      check(detail::set_set_aside(limit),
+            "the L2 set-aside cannot be changed; under MPS, set CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT "
+            "before the server starts");
     }
     account = changed;
     account_ = &account;
@@ -121,7 +124,7 @@ class l2_set_aside {
     const detail::device_switch current(account_->device);  // outlives the lock, because it may report a failed restore
     const cudaError_t status = end(current.status() == cudaSuccess);
     detail::report_failed_restore(current.status() == cudaSuccess ? status : current.status(),
-                                  "the L2 set-aside was not restored and is still changed");
+                                  "the L2 set-aside could not be restored to its previous size");
   }
 
   [[nodiscard]] int device() const noexcept { return account_->device; }

@@ -180,8 +180,8 @@ struct lossless_argument {
              !always_refused<std::remove_cvref_t<Argument>, Parameter> && is_variable<Argument>)
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(argument)) {
     static_assert(!is_variable<Argument>,
-                  "membar: this launch argument is not a constant expression, and the kernel parameter's type cannot hold "
-                  "every value of its type: give the variable the parameter's type, or cast it");
+                  "membar: the kernel parameter's type cannot hold every value of this argument's type, and the argument is "
+                  "not a constant expression: give the variable the parameter's type, or cast it");
   }
 
   template <class Argument>

@@ -257,9 +257,9 @@ struct attribute_traits<preferred_cluster_dimensions> {
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
     int device = 0;
     int major = 0;
-    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+    check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "this call needs a working CUDA driver and device");
+          "check with nvidia-smi that the CUDA driver and the device work");
     if (major < 10) {
       throw error(cudaErrorNotSupported,
                   "membar: device %d has compute capability %d.x, but preferred cluster dimensions require 10.0: leave "
@@ -310,9 +310,9 @@ struct attribute_traits<shared_memory_opt_in> {
     int device = 0;
     int most = 0;
     check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that is compiled for the current device");
-    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+    check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-          "this call needs a working CUDA driver and device");
+          "check with nvidia-smi that the CUDA driver and the device work");
     const std::size_t block = static_cast<std::size_t>(most);
     const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
     if (launch.dynamicSmemBytes > room) {

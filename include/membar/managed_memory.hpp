@@ -65,7 +65,7 @@ struct managed_facts {
 /// Throws if a device with these capabilities does not support prefetch and advice calls.
 inline void validate_managed(const managed_facts& facts) {
   if (!facts.managed_memory) {
-    throw error(cudaErrorNotSupported, "membar: device %d has no managed memory: copy the data, or use mapped memory",
+    throw error(cudaErrorNotSupported, "membar: device %d does not support managed memory: copy the data, or use mapped memory",
                 facts.device);
   }
   if (!facts.concurrent_access) {
@@ -164,9 +164,9 @@ inline void prefetch_pages(const void* start, std::size_t bytes, memory_location
 /// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
-  static_assert(
-      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-      "membar: managed memory needs a trivially copyable and destructible type, because no constructor runs for a device");
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+                "membar: managed memory needs a trivially copyable and trivially destructible type, because constructors and "
+                "destructors do not run on a device");
 
  public:
   explicit managed_memory(std::size_t size) : detail::owned_array<T, &cudaFree>(allocated(size), size) {}
@@ -175,7 +175,7 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
     check(cudaMallocManaged(&memory, detail::bytes_of_array<T>(size), cudaMemAttachGlobal),
-          "the system has too little memory, or the device has no managed memory");
+          "allocate less, or use a device that supports managed memory");
     return memory;
   }
 };

@@ -59,15 +59,16 @@ inline void validate_mapping(const mapping_facts& facts) {
                 facts.device);
   }
   if (!facts.unified_addressing) {
-    throw error(cudaErrorNotSupported,
-                "membar: device %d has no unified addressing, so mapped memory has a different address there: copy the data",
-                facts.device);
+    throw error(
+        cudaErrorNotSupported,
+        "membar: device %d does not support unified addressing, so mapped memory has a different address there: copy the data",
+        facts.device);
   }
 }
 
 [[nodiscard]] inline mapping_facts mapping_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+  check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
   return mapping_facts_of(device);
 }
 
@@ -78,7 +79,7 @@ inline void validate_mapping(const mapping_facts& facts) {
 [[nodiscard]] inline void* mapped_allocation(std::size_t bytes, unsigned flags) {
   validate_mapping(mapping_facts_of_current_device());
   void* memory = nullptr;
-  check(cudaHostAlloc(&memory, bytes, flags), "the host has too little memory to pin, or the process may not pin that much");
+  check(cudaHostAlloc(&memory, bytes, flags), "allocate less, or allow the process to pin more memory");
   std::memset(memory, 0, bytes);
   return memory;
 }
@@ -102,9 +103,9 @@ inline void order_write_combined_stores() noexcept {
 /// addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
-  static_assert(
-      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+                "membar: mapped memory needs a trivially copyable and trivially destructible type, because constructors and "
+                "destructors do not run on a device");
 
  public:
   explicit mapped_memory(std::size_t size, mapping how = {})
@@ -123,9 +124,9 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
 template <class T>
 class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   using objects = detail::owned_array<T, &cudaFreeHost>;
-  static_assert(
-      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
+  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+                "membar: mapped memory needs a trivially copyable and trivially destructible type, because constructors and "
+                "destructors do not run on a device");
 
  public:
   explicit write_combined_memory(std::size_t count)

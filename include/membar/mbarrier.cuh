@@ -24,7 +24,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
   static_assert(!Needed,
                 "membar: on this architecture an mbarrier supports only arrive(release), arrive_no_complete, test_wait with "
                 "acquire, and wait, "
-                "at block scope; everything else requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "at block scope; everything else requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 
@@ -312,7 +312,7 @@ class alignas(8) mbarrier {
   /// cannot complete the phase. It synchronizes like `arrive(release)`.
   __device__ pending_token arrive_no_complete(unsigned count) noexcept {
     static_assert(Scope == thread_scope::block,
-                  "membar: PTX has arrive.noComplete at block scope only: use arrive(order, count)");
+                  "membar: PTX has arrive.noComplete only at block scope: use arrive(order, count)");
     unsigned long long state = 0;
     // mbarrier.arrive.noComplete.release.cta.shared::cta.b64 state, [addr], count;  PTX ISA 7.0 (release.cta 8.0), sm_80
     asm volatile("mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %0, [%1], %2;"
@@ -487,7 +487,7 @@ class alignas(8) mbarrier {
   [[nodiscard]] __device__ unsigned address() const noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     static_assert(Scope == thread_scope::system,
-                  "membar: an mbarrier requires compute capability 8.0: compile this code for sm_80 or newer only");
+                  "membar: an mbarrier requires compute capability 8.0: compile this code only for sm_80 or newer");
 #endif
     return detail::shared_address(this);
   }

@@ -310,14 +310,14 @@ class multimem_ref {
   }
   template <class>
   [[nodiscard]] __device__ static constexpr bool has_bits() noexcept {
-    static_assert(type::has_bits, "membar: PTX has no multimem and, or and xor for this type: use an integer type");
+    static_assert(type::has_bits, "membar: PTX has no multimem bitwise operations for this type: use an integer type");
     return type::has_bits;
   }
 
   __device__ static constexpr void require_hopper() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     static_assert(sizeof(T) == 0,
-                  "membar: multimem addresses require compute capability 9.0: compile this code for sm_90 or newer only");
+                  "membar: multimem addresses require compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
   }
 

@@ -63,7 +63,7 @@ struct sync_domain_map {
 /// stream's domain.
 template <int Id>
 struct physical_domain {
-  static_assert(Id >= 0, "membar: physical domain ids count from 0: use 0 or greater");
+  static_assert(Id >= 0, "membar: physical domain ids start at 0: use 0 or greater");
   static constexpr int id = Id;
 };
 
@@ -88,7 +88,7 @@ struct physical_domain {
 /// Returns the number of physical domains of the calling thread's current device.
 [[nodiscard]] inline int sync_domain_count() {
   int device = 0;
-  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
+  check(cudaGetDevice(&device), "check with nvidia-smi that the CUDA driver and the device work");
   return sync_domain_count(device);
 }
 
@@ -120,7 +120,7 @@ inline constexpr int dynamic_domain = -1;
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:
-  static_assert(PhysicalId >= 0, "membar: physical domain ids count from 0: use 0 or greater");
+  static_assert(PhysicalId >= 0, "membar: physical domain ids start at 0: use 0 or greater");
 
   MEMBAR_HOST_DEVICE constexpr explicit domain_bound(Handle handle) noexcept : handle_(handle) {}
 

@@ -359,25 +359,25 @@ SCENARIOS = [
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
-    (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, and 1 arguments are given"]),
-    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory"]),
+    (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 arguments are given"]),
+    (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory object"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
-    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' takes launches of full size"]),
+    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' accepts full-size launches"]),
     (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads; CUDA allows at most 1024: make the block smaller"]),
     ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "this holds only if the unknown values"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a type of memory"]),
-    (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
+    (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements, but 3 values are given"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the path in the 'source' line is relative to the scenario"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["the scenario gives compiler options, but its source is PTX: '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
-    (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, and 4 words of 8 bytes are given"]),
+    (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, but 4 words of 8 bytes are given"]),
     (STRUCT.replace("{x+4 2}", "x"), 2, ["has 24 bytes: give its words of 8 bytes in braces, for example {data 1}"]),
-    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor the name of a memory"]),
-    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor the name of a memory"]),
+    (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor the name of a memory object"]),
+    (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor the name of a memory object"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
     (CACHED, 0, ["verified"]),
     (CACHED.replace(" constant", ""), 0, ["verified"]),
@@ -500,8 +500,8 @@ def main():
         assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race of several.cu:5 and several.cu:5 on d+0:u32; accepted race of several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")
-        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
-        assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is not an element of 'd', which has 2")
+        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory object: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
+        assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is not an element of 'd', which has 2 elements")
         assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are not possible: give 8 or 16")
         assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")
         files = [line for line in (RACY + "assume same-value writes\n").splitlines()]
@@ -512,7 +512,7 @@ def main():
         assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file: check that it exists and can be read")
         assumes("error", 2, "use .\n", "1:1: '.': cannot open the file: this is a directory; give a file instead")
         # An error in a source file names that file.
-        for ptx, error in (("garbage\n", "1:1: expected a directive of a module, found 'garbage'"), (".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n", "")):
+        for ptx, error in (("garbage\n", "1:1: expected a module-level directive, found 'garbage'"), (".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n", "")):
             (folder / "wrong.ptx").write_text(ptx, encoding="utf-8")
             assumes("error\twrong.ptx:" + error, 2, "source wrong.ptx\nlaunch k\n")
         # asynchronous operations
@@ -524,9 +524,9 @@ def main():
         assumes("gave up", 3, "source async.ptx\nmemory m u64\nlaunch patches args m\n",
                 ": tensor copies in im2col mode are not modelled: check the kernel with copies of tiles")
         assumes("error", 2, "source async.ptx\nmemory m u16[64]\ntensor_map t of m type f16 dims 8 8 strides 16 box 8 8 im2col\nlaunch none args t\n",
-                "3:1: the tensor map 't' uses im2col mode, which is not modelled: give a box of tiles, as 'box 8 8'")
+                "3:1: the tensor map 't' uses im2col mode, which is not modelled: give a box of tiles, such as 'box 8 8'")
         (folder / "shared.part").write_text("use shared.part\n", encoding="utf-8")
-        assumes("error", 2, "use shared.part\n", "files use each other more than 8 levels deep")
+        assumes("error", 2, "use shared.part\n", "'use' lines are nested more than 8 levels deep")
         assumes("verified", 0, REPEATED)
         assumes("violated", 1, REPEATED.replace("repeat 3", "repeat 2"))
         assumes("race", 1, REPEATED.replace(" stream s", ""))
@@ -534,7 +534,7 @@ def main():
         assumes("error", 2, REPEATED.replace("repeat 3", "repeat 0"), "3:1: expected 'repeat N {'")
         (folder / "values.bin").write_bytes((41).to_bytes(4, "little"))
         assumes("verified", 0, "source a.ptx\nmemory d u32[2] from values.bin\nlaunch increment args d\nfinal d == 42 /\\ d[1] == 0\n")
-        assumes("error", 2, "source a.ptx\nmemory d u16 from values.bin\nlaunch increment args d\n", "2:1: 'values.bin' has 4 bytes, and 'd' has 2")
+        assumes("error", 2, "source a.ptx\nmemory d u16 from values.bin\nlaunch increment args d\n", "2:1: 'values.bin' has 4 bytes, but 'd' has 2")
         assumes("verified", 0, "source a.ptx\nmemory d u32 at 0x200000000\nmemory e u32 at 0x300000000\n"
                                "launch increment args 0x200000000\nlaunch increment args e\nfinal d == 1 /\\ e == 1\n")
         assumes("error", 2, "source a.ptx\nmemory d u32 at 12\nlaunch increment args d\n", "2:1: the address of 'd' must be a multiple of 256")
@@ -547,10 +547,10 @@ def main():
             assumes("error", 2, text, "whose value is unknown")
         for elements in ("2", "1-0", "0-1 1", "0-", "1-2"):
             assumes("error", 2, COPIED.replace("= 9 9", f"= 9 unknown {elements}"),
-                    f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2: after 'unknown'")
+                    f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2 elements: after 'unknown'")
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
-                "4:1: the condition uses 'd', whose value is unknown: the results of matrix instructions and the like are not followed")
+                "4:1: the condition uses 'd', whose value is unknown: membar-check does not compute the results of some instructions, such as matrix instructions")
         # sources that are only read
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)

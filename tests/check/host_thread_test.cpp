@@ -191,10 +191,10 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
   const auto error = [&](const std::string& host) {
     return error_of("memory x u32[2]\nlaunch k0 args x x\n" + host + "\n", ptx);
   };
-  EXPECT_EQ(
-      error("host h { load y }"),
-      "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables; the scenario has "
-      "x, own@0, own, all");
+  EXPECT_EQ(error("host h { load y }"),
+            "4:15: there is no memory 'y': a host thread can access only memory of the scenario and __managed__ variables; the "
+            "scenario has "
+            "x, own@0, own, all");
   EXPECT_EQ(error("host h {\n  load x;\n  load x release }"),
             "6:10: 'release' is not an order for 'load': expected weak, relaxed, acquire, seq_cst");
   EXPECT_EQ(error("host h { store x = 1 acquire }"),
@@ -212,16 +212,18 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
   EXPECT_EQ(error("host h { store x 1 }"), "4:18: expected '=' after the location, found '1'");
   EXPECT_EQ(error("host h { store x = 4294967296 }"), "4:20: the value 4294967296 does not fit into the 4 bytes of 'x'");
   EXPECT_EQ(error("host h { load x acquire relaxed }"),
-            "4:25: 'relaxed' is not expected here: the statement 'load x acquire relaxed' ends before it");
+            "4:25: 'relaxed' is not expected here: the statement 'load x acquire relaxed' must end before it");
   EXPECT_EQ(error("host h { poll x }").substr(0, 49), "4:10: 'poll' is not a statement of a host thread:");
-  EXPECT_EQ(error("host h { load x"), "4:1: the host thread 'h' has no '}' after its statements: end it with a line '}'");
+  EXPECT_EQ(error("host h { load x"),
+            "4:1: the host thread 'h' has no '}' after its statements: end it with a line that contains only '}'");
   EXPECT_EQ(error("host h { load x } load x"), "4:19: 'load x' is not expected after '}'");
   EXPECT_EQ(error("host h"), "4:1: expected '{' and the statements of the host thread 'h' at the end of the line");
   EXPECT_EQ(error("host { load x }"), "4:1: expected a name at the end of the line");
   EXPECT_EQ(error("host h before k0 { load x }").substr(0, 35), "4:1: 'before' is not expected here:");
   EXPECT_EQ(error("host h after none { load x }"), "4:1: 'after none': no kernel, stream or host thread above has that name");
-  EXPECT_EQ(error("host k0 { load x }").substr(0, 49), "4:1: 'k0' names a host thread and something else:");
-  EXPECT_EQ(error("host h { load x }\nhost h { load x }").substr(0, 48), "5:1: 'h' names a host thread and something else:");
+  EXPECT_EQ(error("host k0 { load x }").substr(0, 54), "4:1: 'k0' names both a host thread and something else:");
+  EXPECT_EQ(error("host h { load x }\nhost h { load x }").substr(0, 53),
+            "5:1: 'h' names both a host thread and something else:");
   EXPECT_EQ(error("host h { load own }").substr(0, 77),
             "4:15: 'own' is a variable with a separate copy on each device, which the host");
   EXPECT_EQ(error("host h { load all; load x[1] }"), "no error");
@@ -401,9 +403,9 @@ TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
   EXPECT_EQ(ends("memory v u32 = 20 device 0\nmemory v u32 = 10 device 1\nmemory c u32 = 1 device 1\n", "25", "11"),
             check_status::verified);
   EXPECT_EQ(error_of("memory out u32\nmemory v u32 = 1 device 1\nmemory v u32 = 1 device 1\n" + two_devices, ptx),
-            "4:1: the memory 'v' is already defined: give one of the two another name");
+            "4:1: the memory 'v' is already defined: rename one of them");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory out u32[2] device 1\n" + two_devices, ptx),
-            "3:1: the memory 'out' is already defined: give one of the two another name");
+            "3:1: the memory 'out' is already defined: rename one of them");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory v u32 = 1 device 3\n" + two_devices, ptx),
             "3:1: 'v' of device 3 is a variable of the source, but that device has no launch: name a device that has one");
 }

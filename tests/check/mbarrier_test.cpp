@@ -100,7 +100,7 @@ TEST(check_mbarrier, a_wait_for_a_phase_that_ended_twice_hangs) {
 }
 
 TEST(check_mbarrier, a_phase_is_waited_for_before_an_arrival_at_the_next_one) {
-  expect({init(1), {arrive + arrive}}, check_status::undefined, "without a successful wait for the previous phase");
+  expect({init(1), {arrive + arrive}}, check_status::undefined, "without a preceding successful wait for the previous phase");
   expect({init(1), {arrive + wait("0", "W") + arrive}}, check_status::verified);
 }
 

@@ -69,7 +69,7 @@ TEST(named_barriers, that_more_warps_come_to_are_rejected) {
 
 TEST(named_barriers, of_several_numbers_of_threads_are_rejected) {
   expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"),
-                 "barrier 1 is used with different numbers of threads");
+                 "barrier 1 is used with different thread counts");
 }
 
 TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {

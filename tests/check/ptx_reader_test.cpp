@@ -149,7 +149,7 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_in("call.uni f, ();"), "8:1: the function 'f' is called but not defined in this module");
   EXPECT_EQ(error_in("st.acquire.gpu.global.u32 [x], 1;").substr(0, 4), "8:1:");
   EXPECT_EQ(error_in("mov.u32 %r1;\n@%q bra L;"), "9:2: the predicate '%q' is not declared");
-  EXPECT_EQ(error_of("wrong"), "1:1: expected a directive of a module, found 'wrong'");
+  EXPECT_EQ(error_of("wrong"), "1:1: expected a module-level directive, found 'wrong'");
   EXPECT_EQ(error_of(".entry k() {"), "1:13: expected '}', found the end of the text");
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
 }

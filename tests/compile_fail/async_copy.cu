@@ -65,7 +65,7 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   REFUSED(an_asynchronous_reduction_that_releases_requires_sm_100,
           (async_reduce_release<async_operation::add, thread_scope::system>(global, 1U, mmio)));
   atomic_ref<unsigned, thread_scope::system>(*global).add(1U, release);
-  // expect: an asynchronous operation on global memory needs the order release, or mmio, which also
+  // expect: the order of an asynchronous operation on global memory must be release or mmio, which also
   REFUSED(an_asynchronous_store_to_global_memory_releases, async_store_release<thread_scope::device>(global, 1U, relaxed));
   // expect: an asynchronous operation on global memory needs device or system scope, and mmio needs system
   REFUSED(an_asynchronous_store_that_releases_has_no_block_scope,

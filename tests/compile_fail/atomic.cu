@@ -237,23 +237,23 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: an atomic_ref<T, Scope> must refer to an object of type T: use
   REFUSED(an_object_has_the_type_of_its_reference, float other = 1;
           const atomic_ref<int, thread_scope::device> refused_type(other));
-  // expect: the scope is missing: it says which threads take part; name
+  // expect: the scope, which states the threads that take part, is missing: pass
   REFUSED(a_reference_has_a_scope, const atomic_ref<int> refused_scope_of_reference(*object));
   n.store(1, relaxed);
-  // expect: the scope is missing: it says which threads take part; name
+  // expect: the scope, which states the threads that take part, is missing: pass
   REFUSED(a_reference_whose_type_is_deduced_has_a_scope, atomic_ref refused_deduction(*object);
           refused_deduction.add(1, relaxed));
   n.add(1, relaxed);
-  // expect: the scope is missing: it says which threads take part; name
+  // expect: the scope, which states the threads that take part, is missing: pass
   REFUSED(an_owning_atomic_has_a_scope, atomic<int> refused_scope; refused_scope.store(1, relaxed));
   owned->store(1, relaxed);
-  // expect: an operator cannot name an order: call add(1, order), which returns
+  // expect: an operator cannot name an order: use a named function, such as add(1, order), which returns
   REFUSED(an_increment_names_no_order, ++n);
   n.add(1, relaxed);
-  // expect: an operator cannot name an order: call add(1, order), which
+  // expect: an operator cannot name an order: use a named function, such as add(1, order), which
   REFUSED(a_postfix_increment_names_no_order, (*owned)++);
   owned->fetch_add(1, relaxed);
-  // expect: an operator cannot name an order: call add(1, order), which
+  // expect: an operator cannot name an order: use a named function, such as add(1, order), which
   REFUSED(a_compound_assignment_names_no_order, n |= 4);
   n.bit_or(4, relaxed);
   // expect: cannot be referenced -- it is a deleted function

@@ -40,10 +40,10 @@ __global__ void control(int* p, const int* q) {
   // expect: membar: the priority of apply_priority must be evict_normal
   REFUSED(apply_priority_is_evict_normal, apply_priority(p, l2::evict_last));
   apply_priority(p, l2::evict_normal);
-  // expect: membar: apply_priority acts on 128 bytes
+  // expect: membar: apply_priority supports only 128 bytes
   REFUSED(apply_priority_acts_on_128_bytes, apply_priority<64>(p, l2::evict_normal));
   apply_priority<128>(p, l2::evict_normal);
-  // expect: membar: discard_l2 acts on 128 bytes
+  // expect: membar: discard_l2 supports only 128 bytes
   REFUSED(discard_acts_on_128_bytes, discard_l2<256>(p));
   discard_l2<128>(p);
   // expect: membar: discard_l2 destroys the data

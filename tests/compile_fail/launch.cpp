@@ -81,7 +81,7 @@ void once(const launch_config<>& config) {
   REFUSED(a_permission_is_asked_for_once,
           static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::shared_memory_opt_in{})));
   static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::non_portable_cluster_size{}));
-  // expect: physical domain ids count from 0: use 0 or greater
+  // expect: physical domain ids start at 0: use 0 or greater
   REFUSED(a_physical_domain_counts_from_0, static_cast<void>(config.with(physical_domain<-1>{})));
   static_cast<void>(config.with(physical_domain<0>{}));
   // expect: nodiscard
@@ -145,10 +145,10 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: the_kernel_parameter_does_not_hold_this_constant
   REFUSED(a_float_has_no_25_bits, launch(config, float_kernel, (1 << 24) + 1));
   launch(config, float_kernel, 1 << 24);
-  // expect: this launch argument is not a constant expression, and the kernel parameter's type cannot hold every value of its type:
+  // expect: the kernel parameter's type cannot hold every value of this argument's type, and the argument is not
   REFUSED(a_variable_is_not_narrowed, launch(config, byte_kernel, count));
   launch(config, byte_kernel, static_cast<unsigned char>(count));
-  // expect: this launch argument is not a constant expression, and the kernel parameter's type cannot hold every value of its
+  // expect: the kernel parameter's type cannot hold every value of this argument's type, and the argument is not
   REFUSED(a_variable_does_not_change_its_sign, launch(config, size_kernel, count));
   launch(config, size_kernel, static_cast<std::size_t>(count));
   // expect: constant expression
@@ -179,7 +179,7 @@ void sharing(const launch_config<>& config, int* data) {
   // expect: no matching function for call to
   REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
   [[maybe_unused]] const domain_bound<int*> unnamed(data, 1);
-  // expect: physical domain ids count from 0: use 0 or greater
+  // expect: physical domain ids start at 0: use 0 or greater
   REFUSED(a_binding_to_a_negative_domain_is_none, [[maybe_unused]] const domain_bound<int*, -2> refused_negative(data));
   const domain_bound<int*, 0> negative(data);
   static_cast<void>(negative);

@@ -33,7 +33,7 @@ __global__ void barriers(int* out) {
   // expect: a wait for a phase cannot release, because it writes nothing:
   REFUSED(a_try_releases_nothing, out[0] = own.try_wait_parity(0, acq_rel));
   out[0] = own.try_wait_parity(0, relaxed);
-  // expect: PTX has arrive.noComplete at block scope only
+  // expect: PTX has arrive.noComplete only at block scope
   REFUSED(an_arrival_of_a_cluster_may_complete, wide.arrive_no_complete(1));
   own.arrive_no_complete(1);
   // expect: an mbarrier at which another block arrives must have cluster

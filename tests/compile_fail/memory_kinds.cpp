@@ -15,10 +15,10 @@ struct owner {
 void kernel() {}
 
 int main() {
-  // expect: membar: mapped memory needs a trivially copyable and destructible type,
+  // expect: membar: mapped memory needs a trivially copyable and trivially destructible type,
   REFUSED(mapped_memory_runs_no_destructor, mapped_memory<owner> refused_words(1));
   mapped_memory<int> words(1);
-  // expect: membar: managed memory needs a trivially copyable and destructible
+  // expect: membar: managed memory needs a trivially copyable and trivially destructible
   REFUSED(managed_memory_runs_no_destructor, managed_memory<owner> refused_pages(1));
   managed_memory<int> pages(1);
   // expect: use of deleted function

@@ -21,7 +21,7 @@ __global__ void multimem(int* i, float* f, float4* quad, membar::packed_half8* h
   // expect: PTX has no multimem minimum or maximum for this type: only sums
   REFUSED(a_float_has_no_multimem_minimum, real.min(1, membar::relaxed));
   number.min(1, membar::relaxed);
-  // expect: PTX has no multimem and, or and xor for this type: use an
+  // expect: PTX has no multimem bitwise operations for this type: use an
   REFUSED(halves_have_no_multimem_bits, *halves = eight.load_and(membar::relaxed));
   *halves = eight.load_max(membar::relaxed);
   // expect: a multimem address supports 32-bit and 64-bit integers, float,

@@ -252,7 +252,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   overlap_report report = find_overlaps(r, put_is_remote);
   EXPECT_EQ(sentence(merge_reports({report, report})),
             "put is already isolated in another domain: there is nothing to move. Meanwhile 100 boundaries of other kernels "
-            "still took longer, by 0.30 ms in 0.60 ms, which no domain recovers.");
+            "still took longer, by 0.30 ms in 0.60 ms, which moving kernels to another domain does not recover.");
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
   // During a kernel that is to be moved, only the kernels concurrent with it count. Kernels that are concurrent with the first
   // one do not count as running alone.

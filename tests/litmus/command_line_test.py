@@ -202,7 +202,7 @@ class CommandLine(litmus_command.Case):
         enough = next(n for n in (2**k for k in range(20)) if run("verdict", f"--limit={n}", path)[0] == 0)
         text = self.output_of(run("explain", f"--limit={enough}", path))
         self.assertIn(": forbidden", text)
-        self.assertIn("the search for the rule that forbids it reached its limit of steps", text)
+        self.assertIn("the search for the rule that forbids it reached its step limit", text)
         self.assertIn("Cycle", self.output_of(run("explain", path)))
 
     def documents_of(self, kind, *words):

@@ -308,9 +308,9 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_
   kernel_.never_arrives = true;
   EXPECT_EQ(
       refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
-      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. A thread "
-      "of the test does not end, or not all launches can run at the same time: check that no other program uses the GPU and "
-      "CUDA_DEVICE_MAX_CONNECTIONS");
+      "membar: MP timed out: the launch on device 0 waited for the others for more than 0.1 s at barrier 1 of 2. A thread "
+      "of the test does not end, or not all launches can run at the same time: check CUDA_DEVICE_MAX_CONNECTIONS, and "
+      "that no other program uses the GPU");
   EXPECT_TRUE(says(refusal_of(test(model::block(0), model::host()), exactly(1000, 0.05)),
                    "MP timed out: a host thread waited for the others"));
   kernel_.never_arrives = false;
@@ -391,7 +391,9 @@ TEST_F(litmus_engine_on_a_fake_machine, rejects_what_cannot_be_counted_or_placed
             "membar: MP has 6003 outcomes, but at most 4096 can be counted: observe fewer locations or fewer values");
   runnable_test without = test(model::block(0), model::block(1));
   without.kernel = nullptr;
-  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has no kernel, or its placement belongs to another test");
+  EXPECT_EQ(refusal_of(without, exactly(1)),
+            "membar: MP has no kernel, or its placement is for a different number of threads: pass the result of place_threads "
+            "for this test");
   EXPECT_NE(refusal_of(test(model::block(0), model::in_domain(model::block(1), 4)), exactly(1)), "");
   EXPECT_TRUE(now().launches.empty());
 }

@@ -114,8 +114,8 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
   // Equal block numbers on two devices are two different blocks.
   EXPECT_NE(p.seats[0].group, p.seats[1].group);
   EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
-            "membar: the test needs 2 GPUs that can access each other's memory, but there are not 2 such devices among the 1 "
-            "of this machine: check that CUDA_VISIBLE_DEVICES does not hide any");
+            "membar: the test needs 2 GPUs that can access each other's memory, but no 2 of this machine's 1 GPUs can: check "
+            "that CUDA_VISIBLE_DEVICES does not hide any");
   EXPECT_NE(refusal({block(0, 0), block(0, 1), block(0, 2)}, three), "");
 }
 
@@ -144,9 +144,9 @@ TEST(litmus_placement, keeps_warps_apart_that_differ) {
 
 TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of) {
   EXPECT_EQ(refusal({block(0)}, machine{}),
-            "membar: the test needs a GPU, but CUDA can use none on this machine: check CUDA_VISIBLE_DEVICES");
-  EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: write one with 1 to 16");
-  EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write one with 1 to 16");
+            "membar: the test needs a GPU, but CUDA finds none on this machine: check CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: write a test with 1 to 16 threads");
+  EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write a test with 1 to 16 threads");
 }
 
 /// Returns a test in which only the fields that determine the shape are filled in.

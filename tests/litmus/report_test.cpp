@@ -66,8 +66,8 @@ TEST(litmus_report, says_in_herds_words_what_was_seen) {
       "Rate 2.47e+06 instances/s in 0.5 s on a device, parameters: " +
       text_of(parameters{}) +
       "\n"
-      "Statistics: the condition, which the model allows, held 42 times: if instances were independent, a run as long would "
-      "miss it with probability 5.75e-19\n";
+      "Statistics: the condition, which the model allows, held 42 times: if instances were independent, an equally long run "
+      "would miss it with probability 5.75e-19\n";
   EXPECT_EQ(text_of(r), expected);
 }
 
@@ -138,8 +138,8 @@ TEST(litmus_report, says_in_how_many_slices_the_condition_held) {
   EXPECT_EQ(r.positive, 47U);
   EXPECT_EQ(r.positive_slices, 3U);
   EXPECT_TRUE(says(text_of(r),
-                   "Statistics: it held in at least 3 of 20 slices of the run: if only slices were independent, with "
-                   "probability 0.0498\n"));
+                   "Statistics: it held in at least 3 of 20 slices of the run: if only slices were independent, an equally "
+                   "long run would miss it with probability 0.0498\n"));
   EXPECT_TRUE(says(json_of(r), "\"slices\": 20, \"positive_slices\": 3, "));
 }
 

@@ -48,7 +48,7 @@ class Run(Case):
         self.assertIn("struct file_test", out)
         lines = err.splitlines()
         self.assertEqual(lines[0], f"{malformed}\terror: 5:35: expected ',' between operands, found 'x'")
-        self.assertEqual(lines[1], f"{barrier}\terror: line 4: 'bar.cta.sync 0': a block runs many instances of a test concurrently, so a test cannot run with barriers")
+        self.assertEqual(lines[1], f"{barrier}\terror: line 4: 'bar.cta.sync 0': a block runs many instances of a test concurrently, so a test with barriers cannot run")
         self.assertEqual(lines[2], f"{self.folder / 'missing.litmus'}\terror: cannot open the file: check that it exists and can be read")
         self.assertEqual(len(lines), 3)
 

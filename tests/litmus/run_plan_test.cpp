@@ -152,10 +152,10 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
             "'m' is a multimem address, but a run does not create multicast objects");
   EXPECT_EQ(
       alone("b @ mbarrier 1; x=0;", "mbarrier.arrive b", "exists (x == 0)"),
-      "line 4: 'mbarrier.arrive b': a block runs many instances of a test concurrently, so a test cannot run with mbarriers");
+      "line 4: 'mbarrier.arrive b': a block runs many instances of a test concurrently, so a test with mbarriers cannot run");
   EXPECT_EQ(alone("x=0;", "st.weak x, 1 ;\n fence.mbarrier_init.release.cluster", "exists (x == 0)"),
-            "line 5: 'fence.mbarrier_init.release.cluster': a block runs many instances of a test concurrently, so a test "
-            "cannot run with mbarriers");
+            "line 5: 'fence.mbarrier_init.release.cluster': a block runs many instances of a test concurrently, so a test with "
+            "mbarriers cannot run");
   EXPECT_EQ(
       alone("x=0;", "L: ;\n atom.relaxed.gpu.add r0, x, 1 ;\n bne r0, 5, L", "exists (P0:r0 == 0)"),
       "line 6: the loop that jumps back here does more than wait, but the model follows only one jump back: unroll the loop");

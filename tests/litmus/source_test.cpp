@@ -183,7 +183,8 @@ TEST_F(litmus_source, the_catalogue_runs_but_for_what_no_run_can_do) {
       "^(line [0-9]+: '(bar|barrier|mbarrier|sust|suld|tld|cold|suatom|red|fence)[^']*': .*"
       "(barriers|only generic accesses|only in the model).*|'P[0-9]' precedes 'P.*|'P[0-9] (precedes|launches) P[0-9]': a run "
       "executes .*|"
-      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(run with predicates|run with shuffles|read-only path).*|"
+      "line [0-9]+: '(@|setp|shfl|ld.nc|ld.global.nc)[^']*': .*(with predicates cannot run|with shuffles cannot run|read-only "
+      "path).*|"
       "'(P[0-9]:)?[a-z]+' is in shared memory, .*|line [0-9]+: '[a-z]+' is accessed with [0-9] and with [0-9] bytes, .*|"
       "'[a-z]+' is another virtual address of .*|'[a-z]+' is a multimem address, but a run does not create multicast "
       "objects)$");
@@ -405,10 +406,10 @@ TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line
       {"ld.weak.f32 r0, y", "values in a litmus file are integers"},
       {"ld.weak.v4.b64 {r0, r1, r2, r3}, x", "does not fit into a location of a run"},
       {"suld.weak r0, y", "supports only generic accesses"},
-      {"bar.cta.sync 0", "a test cannot run with barriers"},
-      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test cannot run with shuffles"},
-      {"setp.eq.s32 r0, r5, 3", "cannot run with predicates: branch instead"},
-      {"@r5 st.weak y, 1", "cannot run with predicates: branch instead"},
+      {"bar.cta.sync 0", "a test with barriers cannot run"},
+      {"shfl.sync.idx.b32 r0, r5, 0, 31, 1", "a test with shuffles cannot run"},
+      {"setp.eq.s32 r0, r5, 3", "a test with predicates cannot run: use branches instead"},
+      {"@r5 st.weak y, 1", "a test with predicates cannot run: use branches instead"},
       {"ld.global.nc r0, y", "the read-only path requires that they do not change"},
       {"add _, r5, r6", "it has no destination register"},
   };

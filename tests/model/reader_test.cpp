@@ -257,7 +257,7 @@ TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
   EXPECT_EQ(only_instruction("ld.global.nc.b64 r0, x").via, proxy::read_only);
   EXPECT_EQ(only_instruction("ld.nc r0, [x]").via, proxy::read_only);
   EXPECT_EQ(error_of(header + " setp.eq.s32 p, r0, 1 | ;\n @q st.weak x, 1 | ;\nexists (x == 0)"),
-            "5:3 nothing sets the predicate 'q' before; did you mean 'p'?");
+            "5:3 no earlier instruction sets the predicate 'q'; did you mean 'p'?");
   EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nshfl.sync.idx r0, 1, 0, 31, 1;\nexists (x == 0)"),
             "4:1 a host thread cannot take part in a shuffle");
 }
@@ -322,7 +322,7 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
   EXPECT_EQ(asynchronous_error(load + ".wide [s], [x], 16, [b]"),
             "4:1 'cp.async.bulk.shared::cta.global.mbarrie...': 'wide' is not supported");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx b, 1048576"),
-            "4:23 the bytes of a transaction must be a number from 0 to 1048575, found '1048576'");
+            "4:23 the byte count of a transaction must be a number from 0 to 1048575, found '1048576'");
   EXPECT_EQ(asynchronous_error("mbarrier.expect_tx.release b, 16"),
             "4:1 'mbarrier.expect_tx.release': expect_tx and complete_tx without an arrival must be relaxed");
   EXPECT_EQ(asynchronous_error("griddepcontrol.arrive"),

@@ -222,7 +222,8 @@ TEST(verdicts, asynchronous_updates_of_different_size_are_atomic) {
 
 TEST(verdicts, what_a_race_of_atomics_leaves_open_has_no_verdict) {
   const std::string open =
-      "mixed-size data race of atomics: PTX says that they are performed one after the other, but does not define the result";
+      "mixed-size data race between atomics: PTX says that they are performed one after the other, but does not define the "
+      "result";
   const std::string rows =
       "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r0, x, 0;\n"
       "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r1, x, 0";

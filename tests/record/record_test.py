@@ -284,7 +284,7 @@ class Record(Recorder):
         self.assertIn("contents of memory are missing, because --limit was reached or the disk is full", self.record("put", options=["--limit=1"]).said)
         self.assertIn("put_1", recorded.scenarios())
         wrong = self.record("put", options=["--limit=1T"])
-        self.assertEqual((wrong.status, wrong.said), (125, "membar-check: --limit needs a size, as 1G, 200M or a number of bytes: '1T' was given\n"))
+        self.assertEqual((wrong.status, wrong.said), (125, "membar-check: --limit needs a size, such as 1G, 200M or a number of bytes: '1T' was given\n"))
 
     def test_a_wrong_expression_is_named(self):
         self.assertIn("--kernels needs an extended regular expression, for example 'scan|reduce', but 'a(' is not one",
@@ -605,7 +605,7 @@ class Dependents(Recorder):
         done = self.record("stream=3", "plain=writer", "dependent=early", options=["--pdl"], module=self.MODULE)
         self.assertEqual(done.status, 0)  # These are launches of the program, and they have succeeded.
         self.assertRegex(done.printed, "^0 (different )?programmatic dependent launches")
-        self.assertIn("captured into a graph, which --pdl does not look at: run the program without graphs", done.said)
+        self.assertIn("captured into a graph, and --pdl does not examine graphs: run the program without graphs", done.said)
 
     def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
         rows, *_ = self.table("plain=writer", "dependent=far")
@@ -628,7 +628,7 @@ class Dependents(Recorder):
         output.write_text("old")
         done = self.record("plain=writer", options=["--pdl", f"--compare={output}"], module=self.MODULE)
         self.assertEqual(done.status, 125)
-        self.assertIn(f"the program did not write '{output}': --compare names the files that it writes", done.said)
+        self.assertIn(f"the program did not write '{output}': with --compare, name files that the program writes", done.said)
         self.assertIn("add --pdl", self.record("put", options=[f"--compare={output}"]).said)
 
 
@@ -674,7 +674,7 @@ class Processes(Recorder):
     def test_what_cannot_be_joined_is_named(self):
         said = self.job("late tell", "range=2 part_of_file=0 part_of_file=0 import_event import_event hear late").said
         self.assertEqual(said.count("the program imported memory from a file descriptor or a fabric handle that no recorded process has exported"), 1)
-        self.assertEqual(said.count("an event of another process was opened, which is not followed"), 1)
+        self.assertEqual(said.count("an event from another process was opened, and the recorder does not follow such events"), 1)
 
 
 class Parts(Recorder):

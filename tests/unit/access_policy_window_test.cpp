@@ -58,7 +58,7 @@ TEST(access_policy_window, with_an_invalid_hit_ratio_is_rejected) {
 
 TEST(access_policy_window, whose_misses_persist_is_rejected) {
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096, .miss = access_property::persisting});
-  EXPECT_TRUE(says(said, "the miss property of the access-policy window is persisting"));
+  EXPECT_TRUE(says(said, "the miss property of an access-policy window cannot be persisting"));
 }
 
 TEST(access_policy_window, larger_than_the_largest_is_rejected) {
@@ -70,7 +70,7 @@ TEST(access_policy_window, larger_than_the_largest_is_rejected) {
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_rejected) {
   const membar::l2_facts mig{.device = 3, .l2_bytes = 8 * MiB, .max_window = 128 * MiB, .mig = true};
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096}, mig);
-  EXPECT_TRUE(says(said, "cannot hold persisting lines on device 3: it is a MIG instance"));
+  EXPECT_TRUE(says(said, "cannot hold persisting lines on device 3, because it is a MIG instance"));
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, mig), "")
       << "streaming needs no set-aside";
 }
@@ -217,8 +217,8 @@ TEST_F(l2_plan, without_a_set_aside_says_so) {
 
 TEST_F(l2_plan, without_a_share_says_so) {
   EXPECT_EQ(refusal([&] { static_cast<void>(membar::l2_plan(big).with_share(0).window(somewhere, 100)); }),
-            "membar: this plan's share of the 25165824 bytes that are set aside on device 0 is 0, so there is no window for "
-            "100 bytes: use a share above 0");
+            "membar: this plan's share of the 25165824 bytes that are set aside on device 0 is 0, which leaves nothing for a "
+            "window of 100 bytes: use a share above 0");
 }
 
 TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {

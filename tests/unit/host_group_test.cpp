@@ -380,7 +380,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];
       EXPECT_TRUE(own.empty() || own.find("descriptor left") != own.npos || own.find("close files") != own.npos ||
-                  own.find("raise the limit of open files") != own.npos)
+                  own.find("raise the limit on open files") != own.npos)
           << own;
       for (const std::string& each : said) {
         EXPECT_EQ(each.empty(), own.empty()) << "PE " << poor << " with " << left << ": " << own << " and " << each;

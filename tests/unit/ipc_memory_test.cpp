@@ -187,7 +187,7 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
       if (rank == 1) {
         std::snprintf(place, sizeof place, " at %p: ", mine.at());
       }
-      return refused(group, "no PE shares memory by CUDA IPC, because PE 1 gave " + each.words + place, mine.at());
+      return refused(group, "no PE shares memory through CUDA IPC, because PE 1 gave " + each.words + place, mine.at());
     });
   }
 }
@@ -207,10 +207,11 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
 TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
-    return refused(group,
-                   "membar: no PE shares memory by CUDA IPC, because PE 1 gave 100000 bytes, but its allocation has only 99488 "
-                   "bytes from that address on: share fewer, or allocate more",
-                   mine.at(rank == 1 ? 512 : 0));
+    return refused(
+        group,
+        "membar: no PE shares memory through CUDA IPC, because PE 1 gave 100000 bytes, but its allocation has only 99488 "
+        "bytes from that address on: share fewer, or allocate more",
+        mine.at(rank == 1 ? 512 : 0));
   });
 }
 
@@ -219,7 +220,7 @@ TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
     const allocated mine(size);
     return refused(group, "PE 1 shares 99999 bytes, but PE 0 shares 100000: share the same", mine.at(),
                    size - static_cast<unsigned>(rank)) +
-           refused(group, "0 bytes cannot be shared by CUDA IPC: share at least one", mine.at(), 0);
+           refused(group, "0 bytes cannot be shared through CUDA IPC: share at least one byte", mine.at(), 0);
   });
 }
 
@@ -235,10 +236,11 @@ TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   now().no_access = {{1, 2}};
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
-    return refused(group,
-                   "membar: no PE shares memory by CUDA IPC, because the device of PE 1 has no peer access to that of PE 2: "
-                   "use devices that NVLink or one PCIe root connects, or NVSHMEM",
-                   mine.at());
+    return refused(
+        group,
+        "membar: no PE shares memory through CUDA IPC, because the device of PE 1 has no peer access to that of PE 2: "
+        "use devices that NVLink or one PCIe root connects, or NVSHMEM",
+        mine.at());
   });
 }
 
@@ -248,10 +250,11 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
       now().fails["cudaIpcOpenMemHandle"] = {.after = 1, .code = cudaErrorMapBufferObjectFailed, .times = 1};
     }
     const allocated mine(size);
-    const int wrong = refused(group,
-                              "membar: no PE shares memory by CUDA IPC, because PE 1 could not open the memory of PE 2 with "
-                              "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
-                              mine.at());
+    const int wrong =
+        refused(group,
+                "membar: no PE shares memory through CUDA IPC, because PE 1 could not open the memory of PE 2 with "
+                "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
+                mine.at());
     ipc_memory again(mine.at(), size, rank, group.callback());  // the group still works
     const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
     again.close();

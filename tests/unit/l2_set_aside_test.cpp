@@ -204,10 +204,10 @@ TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
 TEST_F(l2_set_aside, on_a_mig_instance_is_rejected_in_a_sentence) {
   now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
-  EXPECT_EQ(
-      refusal([] { const membar::l2_set_aside hold(1, 1024); }),
-      "membar: 1024 bytes of L2 cannot be set aside on device 1: it is a MIG instance, where CUDA disables the set-aside: use "
-      "the whole device, or leave the window out");
+  EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(1, 1024); }),
+            "membar: 1024 bytes of L2 cannot be set aside on device 1, because it is a MIG instance, where CUDA disables the "
+            "set-aside: use "
+            "the whole device, or leave the window out");
   EXPECT_TRUE(now().devices[1].limits_set.empty());
 }
 
@@ -234,7 +234,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
     now().fails["cudaDeviceSetLimit"] = {0, cudaErrorUnknown};
   }
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(says(now().failures[0], "the L2 set-aside was not restored"));
+  EXPECT_TRUE(says(now().failures[0], "the L2 set-aside could not be restored"));
 }
 
 /// The set-aside whose total grant to all holders the handler for failed restores queries.

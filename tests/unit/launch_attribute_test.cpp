@@ -305,7 +305,7 @@ TEST_F(launch_attribute, a_restore_that_fails_goes_to_the_handler_and_throws_not
   const std::string& sentence = now().failures[0];
   EXPECT_TRUE(says(sentence, "membar: cudaErrorInvalidResourceHandle (invalid resource handle): "));
   EXPECT_TRUE(says(sentence, "launch_attribute.hpp:"));
-  EXPECT_TRUE(says(sentence, "still changed"));
+  EXPECT_TRUE(says(sentence, "could not be restored"));
   EXPECT_FALSE(says(sentence, "\n")) << "one sentence";
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
@@ -317,7 +317,7 @@ TEST_F(launch_attribute, a_restore_that_fails_is_printed_where_no_handler_was_se
     const membar::scoped_stream_attribute scope(stream.handle(), sync_domain::remote);
     stream.read_only = true;
   }
-  EXPECT_TRUE(says(::testing::internal::GetCapturedStderr(), "still changed"));
+  EXPECT_TRUE(says(::testing::internal::GetCapturedStderr(), "could not be restored"));
 }
 
 static_assert(!std::is_copy_constructible_v<membar::scoped_stream_attribute<sync_domain>>);

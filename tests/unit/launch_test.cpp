@@ -293,7 +293,7 @@ TEST_F(launch, has_clusters_of_more_than_eight_blocks_if_it_allows_them) {
 TEST_F(launch, without_a_driver_or_a_device_says_so) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorNoDevice};
   EXPECT_TRUE(says(refusal([&] { membar::launch(config, no_parameters); }),
-                   "): this process sees no CUDA device: check the output of nvidia-smi"));
+                   "): this process sees no CUDA device: check CUDA_VISIBLE_DEVICES"));
   now().driver = false;
   const std::string said = refusal([&] { membar::launch(config, no_parameters); });
   EXPECT_TRUE(says(said, "): no CUDA driver was found, or the driver is older than the CUDA runtime"));

@@ -57,7 +57,8 @@ TEST_F(mapped_memory, needs_a_device_that_maps_at_the_same_address) {
   EXPECT_EQ(refusal([] { membar::detail::validate_mapping({0, true, true, true}); }), "");
   EXPECT_EQ(refusal([] { membar::detail::validate_mapping({2, false, true, true}); }),
             "membar: device 2 cannot map host memory: copy the data, or use managed memory");
-  EXPECT_TRUE(says(refusal([] { membar::detail::validate_mapping({0, true, false, true}); }), "no unified addressing"));
+  EXPECT_TRUE(
+      says(refusal([] { membar::detail::validate_mapping({0, true, false, true}); }), "does not support unified addressing"));
 }
 
 TEST_F(mapped_memory, facts_are_what_the_device_says) {
@@ -111,7 +112,8 @@ TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access)
   EXPECT_TRUE(says(refusal([&] { membar::prefetch_pages(&value, 4, memory_location::device(0), nullptr); }),
                    "device 0 has no concurrent managed access"));
   now().attribute(cudaDevAttrManagedMemory) = 0;
-  EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }), "no managed memory"));
+  EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }),
+                   "does not support managed memory"));
 }
 
 TEST_F(mapped_memory, that_moves_is_freed_once) {
@@ -293,8 +295,7 @@ TEST(kernel_resources, with_local_memory_are_named) {
   EXPECT_EQ(refusal([] { membar::require_no_local_memory({.registers = 32}, "quick"); }), "");
   EXPECT_EQ(refusal([] { membar::require_no_local_memory({.registers = 255, .local_bytes = 48}, "slow"); }),
             "membar: the kernel slow uses 48 bytes of local memory per thread in addition to 255 registers: index its arrays "
-            "at compile "
-            "time, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)");
+            "only with compile-time constants, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)");
 }
 
 TEST(kernel_resources, occupancy_is_a_share_of_the_threads) {

@@ -61,9 +61,9 @@ TEST_F(process_memories, are_shared_by_files_where_a_driver_does_not_know_fabric
 TEST_F(process_memories, that_a_device_does_not_share_are_rejected_on_every_pe) {
   now().devices[1].shares_files = false;
   expect_success(3, [](host_group& group, int) {
-    return unless_refused("the device of PE 1 cannot share memory between processes by files: use one process",
+    return unless_refused("the device of PE 1 cannot share memory between processes through files: use one process",
                           [&] { const process_memory memory(group, size, shared_by::file_descriptor); }) +
-           unless_refused("the device of PE 0 cannot share memory between processes by fabric handles",
+           unless_refused("the device of PE 0 cannot share memory between processes through fabric handles",
                           [&] { const process_memory memory(group, size, shared_by::fabric); }) +
            unless_refused("the device of PE ", [&] { const process_memory memory(group, size); });
   });

@@ -102,7 +102,7 @@ TEST_F(process_state, has_one_handler_of_failed_restores_for_libraries_that_hide
   limit_is_fixed = true;
   end(second, theirs);
   limit_is_fixed = false;
-  EXPECT_NE(reported.find("the L2 set-aside was not restored"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("the L2 set-aside could not be restored"), std::string::npos) << reported;
   second.find<handle_failed_restores>("handle_restores")(nullptr);
 }
 

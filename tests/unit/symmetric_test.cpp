@@ -100,7 +100,7 @@ TEST_F(peers, without_virtual_memory_have_plain_allocations) {
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}).memory(), peer_memory::mapped);
   EXPECT_EQ(peer_backend(std::vector<int>{0, 1}, peer_memory::plain).memory(), peer_memory::plain);
   EXPECT_EQ(refusal([] { const peer_backend all(std::vector<int>{1, 2}, peer_memory::mapped); }),
-            "membar: device 2 has no virtual memory management: ask for peer_memory::plain, which needs none");
+            "membar: device 2 does not support virtual memory management: request peer_memory::plain, which does not need it");
 }
 
 /// Tested on both kinds of memory.
@@ -378,8 +378,9 @@ TEST_F(heap, reports_what_was_not_freed) {
   static_cast<void>(all.allocate<char>(1));
   made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_EQ(now().failures[0],
-            "membar: a symmetric heap was destroyed with 2 allocations of 33 bytes that were not freed: free each on every PE");
+  EXPECT_EQ(
+      now().failures[0],
+      "membar: a symmetric heap was destroyed before 2 allocations (33 bytes in total) were freed: free each on every PE");
   EXPECT_TRUE(now().clean());
 }
 

@@ -77,15 +77,16 @@ TEST(team, has_each_of_its_pes_at_the_rank_that_it_has) {
 
 TEST(team, that_cannot_be_is_rejected) {
   EXPECT_EQ(refusal([] { return team::strided(pe(0), 0, 2); }),
-            "membar: a team of 2 PEs from PE 0 on, 0 apart, was requested: a team needs at least 1 PE, numbers from 0 on, and "
-            "a distance of at least 1");
+            "membar: a team of 2 PEs starting with PE 0, 0 apart, was requested: a team needs at least 1 PE, PE numbers of 0 "
+            "or more, and a distance of at least 1");
   EXPECT_NE(refusal([] { return team::strided(pe(-1), 1, 2); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(0), 1, 0); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(1), 1 << 30, 3); }).find("would be beyond PE 2147483647"), std::string::npos);
   EXPECT_EQ(refusal([] { return team::strided(pe(1), (1 << 30) - 1, 3); }), "");
-  EXPECT_EQ(refusal([] { return team::listed({pe(0), pe(128)}); }),
-            "membar: PE 128 was listed as a member of a team: a list can have PEs 0 to 127; make a team of other PEs with "
-            "team::strided");
+  EXPECT_EQ(
+      refusal([] { return team::listed({pe(0), pe(128)}); }),
+      "membar: PE 128 was listed as a member of a team: a list can contain only PEs 0 to 127; make a team of other PEs with "
+      "team::strided");
   EXPECT_NE(refusal([] { return team::listed({pe(-1)}); }), "");
   EXPECT_EQ(refusal([] { return team::listed({pe(2), pe(2)}); }),
             "membar: PE 2 was listed twice as a member of a team: list it once");
@@ -161,7 +162,8 @@ TEST_F(barrier_of_a_team, is_made_in_every_process_of_the_same_team) {
   half.difference = 1;
   EXPECT_EQ(refusal([&] { const team_barrier<half_of_four> other(of_half, team::all(2)); }),
             "membar: the team of a barrier differs between PEs: the process of PE 2 names a different team than the process of "
-            "PE 0, and here it is PEs 0, 1: make each team in every process, in the same order, even in processes without a PE "
+            "PE 0, and this process names PEs 0, 1: make each team in every process, in the same order, even in processes "
+            "without a PE "
             "of the team");
   half.difference = 0;
   const team_barrier<half_of_four> elsewhere(of_half, team::all(2));  // this process has no PE of the team

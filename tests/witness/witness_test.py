@@ -189,7 +189,7 @@ def main():
         expect("a launch that does not start is no fault of the kernel", code == 2 and "faults.scenario\terror\t" in out and
                "the driver did not start a launch of faults: CUDA_ERROR_INVALID_VALUE" in out, (code, out, err))
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=0.5", "--patience=0.5")
-        expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 1 s, and their process was ended" in out, (code, out, err))
+        expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 1 s, so their process was terminated" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")
         expect("the early load is reported", code == 1 and "read 0 instead of 7" in out and "early load" in out, (code, out, err))
 
@@ -200,7 +200,7 @@ def main():
         code, out, err = run("wrong.scenario", FAKE_DEVICES="0")
         expect("no GPU", code == 4 and "no GPU: the CUDA driver finds no device" in out, (code, out, err))
         code, out, err = run("host.scenario")
-        expect("host threads", code == 2 and "host.scenario: 4:1: witness launches kernels on one GPU, and cannot launch host threads" in err, (code, out, err))
+        expect("host threads", code == 2 and "host.scenario: 4:1: witness launches kernels on one GPU, and does not support host threads" in err, (code, out, err))
         code, out, err = run("late.scenario")
         expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after that of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
                (code, out, err))

@@ -437,8 +437,9 @@ class copy_planner {
       }
     }
     if (found == nullptr) {
-      refuse("uses a descriptor of a matrix at offset " + std::to_string(start) + " of shared memory, where there is no object",
-             check_status::out_of_bounds);
+      refuse(
+          "uses a descriptor for a matrix at offset " + std::to_string(start) + " in shared memory, where there is no object",
+          check_status::out_of_bounds);
     }
     return found;
   }
@@ -635,8 +636,9 @@ class copy_planner {
           "starts a copy with a tensor map that has an interleaved layout or a swizzle atom larger than 16 bytes, which is "
           "not supported: check the kernel with another layout");
     } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
-      refuse("starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
-             (swizzled_row != 0 ? " and at most the " + std::to_string(swizzled_row) + " bytes of the swizzling" : ""));
+      refuse(
+          "starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
+          (swizzled_row != 0 ? " and at most " + std::to_string(swizzled_row) + " bytes long with this swizzling mode" : ""));
     } else if (swizzled_row != 0 && row < swizzled_row) {
       give_up("starts a copy with rows of " + std::to_string(row) + " bytes and a swizzling of " +
               std::to_string(swizzled_row) + " bytes, which is not supported: make the rows as long as the swizzling");

@@ -36,7 +36,7 @@ struct outside_of_life {
 [[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
-         place_text(p, e.address) + ", and nothing orders that " +
+         place_text(p, e.address) + ", and nothing orders this access " +
          (o.early
               ? "after the start of block " + std::to_string(o.block) + ": a cluster barrier is missing before it"
               : "before the end of block " + std::to_string(o.block) +

@@ -149,9 +149,8 @@ struct exploration_state {
         const instruction& i = model::at(machines, t).at(s);
         report_of(g, t, check_status::gave_up,
                   "an unknown value determines what '" + i.text + "' of thread " + std::to_string(t) +
-                      " does: results of "
-                      "matrix instructions and the like are not followed. Compute addresses, counts and what is compared by "
-                      "integers");
+                      " does: membar-check does not compute the results of some instructions, such as matrix instructions. "
+                      "Compute addresses, counts and compared values with integer instructions");
         return false;
       }
       case thread_status::held:
@@ -172,7 +171,7 @@ struct exploration_state {
       case thread_status::waits_for_time:
         report_of(g, t, check_status::gave_up,
                   "thread " + std::to_string(t) +
-                      " waits for time to pass, but clocks stand still in this check: leave the wait out, for example with a "
+                      " waits for time to pass, but clocks stand still in this check: leave out the wait, for example with a "
                       "macro that the scenario's source line defines");
         return false;
       case thread_status::too_long:
@@ -184,8 +183,7 @@ struct exploration_state {
         report_of(g, t, check_status::uninitialised, "thread " + std::to_string(t) + " reads local memory that it never wrote");
         return false;
       case thread_status::out_of_bounds:
-        report_of(g, t, check_status::out_of_bounds,
-                  "thread " + std::to_string(t) + " accesses local memory that it does not have");
+        report_of(g, t, check_status::out_of_bounds, "thread " + std::to_string(t) + " accesses local memory out of bounds");
         return false;
       case thread_status::others_memory:
         report_of(g, t, check_status::undefined,

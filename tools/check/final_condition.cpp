@@ -156,7 +156,7 @@ class condition_reader {
       }
       const unsigned base = hex ? 16 : 10;
       if (result > (~std::uint64_t{0} - digit) / base) {
-        refuse("the number is larger than 64 bits");
+        refuse("the number does not fit in 64 bits");
       }
       result = result * base + digit;
     }
@@ -222,7 +222,8 @@ class condition_reader {
       if (end.is_unknown(address, bytes)) {
         throw model::error(line, 1,
                            "the condition uses " + quote(name) +
-                               ", whose value is unknown: the results of matrix instructions and the like are not followed. "
+                               ", whose value is unknown: membar-check does not compute the results of some instructions, such "
+                               "as matrix instructions. "
                                "Leave it out of the condition");
       }
       const std::uint64_t v = extended(end.value(address, bytes), type);

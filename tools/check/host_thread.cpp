@@ -84,7 +84,7 @@ class host_writer {
     }
     if (at_ != s.words.size()) {
       refuse(s.words[at_],
-             quote(s.words[at_].text) + " is not expected here: the statement " + quote(s.text) + " ends before it");
+             quote(s.words[at_].text) + " is not expected here: the statement " + quote(s.text) + " must end before it");
     }
     lines_.resize(lines_written(), &s);
   }
@@ -147,7 +147,7 @@ class host_writer {
     place_ = find_memory(memory_, name);
     if (place_ == nullptr) {
       refuse(given, "there is no memory " + quote(name) +
-                        ": a host thread accesses memory of the scenario and __managed__ variables" +
+                        ": a host thread can access only memory of the scenario and __managed__ variables" +
                         nearest_memory(memory_, name));
     }
     if (place_->per_device) {

@@ -131,7 +131,7 @@ class litmus_thread {
       return;
     }
     if (i.via != model::proxy::generic || i.bytes > 8 || i.element != 0) {
-      refuse(i, "an access through another proxy, of 16 bytes or of a vector");
+      refuse(i, "an access through another proxy, to 16 bytes, or to a vector");
     }
     switch (i.code) {
       case model::opcode::load:
@@ -266,7 +266,7 @@ class litmus_thread {
   /// may wait for a phase only after it has waited for all earlier phases.
   void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
-      refuse(i, "a test of an mbarrier that does not wait");
+      refuse(i, "a test of an mbarrier without waiting");
     }
     std::int64_t waited = 0;
     for (const model::instruction& o : thread_.code) {
@@ -335,7 +335,7 @@ class litmus_thread {
   void add_copy(const model::instruction& i) {
     const bool completes = i.completes == model::completion::mbarrier;
     if (i.tensor_map >= 0 || i.guard >= 0 || i.element != 0 || (completes && i.barrier_at < 0)) {
-      refuse(i, "a tensor copy, or a copy that has a predicate or more than 16 bytes");
+      refuse(i, "a tensor copy, a copy of more than 16 bytes, or a copy with a predicate");
     }
     if (i.reduces && i.what != model::operation::add) {
       refuse(i, "this reduction");

@@ -70,7 +70,7 @@ struct mbarrier_outcome {
     s.bytes -= amount;
   }
   if (s.bytes > mbarrier_state::most_bytes || s.bytes < -mbarrier_state::most_bytes) {
-    return {before, "brings the number of bytes that an mbarrier expects out of the range -1048575 to 1048575"};
+    return {before, "takes the number of bytes that an mbarrier expects outside the range -1048575 to 1048575"};
   }
   s.pending -= arrivals;
   s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;

@@ -59,7 +59,7 @@ class memory_bytes {
           state_.report(g, check_status::gave_up,
                         "a read by thread " + std::to_string(e.thread) +
                             " may take its bytes from writes of different sizes that are not all ordered before it: use one "
-                            "size for all accesses of these bytes, or order them",
+                            "size for all accesses to these bytes, or order them",
                         {&w});
         }
         return true;

@@ -63,14 +63,15 @@ class scenario_reader {
     read_lines();
     if (in_host_thread_) {
       const scenario::launch_line& l = result_.launches.back();
-      throw model::error(l.line, 1,
-                         "the host thread " + quote(l.kernel) + " has no '}' after its statements: end it with a line '}'");
+      throw model::error(
+          l.line, 1,
+          "the host thread " + quote(l.kernel) + " has no '}' after its statements: end it with a line that contains only '}'");
     }
     if (repeats_ != 0) {
-      throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches: end it with a line '}'");
+      throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches: end it with a line that contains only '}'");
     }
     if (result_.source.empty()) {
-      throw model::error("the scenario names no source: add a line 'source FILE', with a .cu or .ptx");
+      throw model::error("the scenario names no source: add a line 'source FILE', with a .cu or .ptx file");
     }
     if (result_.launches.empty()) {
       throw model::error("the scenario launches nothing: add a line 'launch KERNEL args ...'");
@@ -136,7 +137,7 @@ class scenario_reader {
       read_version(first);
     } else if (directive == "source") {
       if (!result_.source.empty()) {
-        refuse("the scenario names a second source: put what it needs into one file, which may include others");
+        refuse("the scenario names a second source: name only one, which may include other files");
       }
       result_.source = word("a file");
       while (more()) {
@@ -155,7 +156,7 @@ class scenario_reader {
     } else if (directive == "note") {
       const std::size_t begin = whole.find("note") + 4;
       const std::size_t end = whole.find_last_not_of(" \t\r");
-      word("the text of the note");
+      word("the note's text");
       result_.stated.emplace_back(whole.substr(std::min(whole.find_first_not_of(" \t", begin), end), end));
       result_.stated.back().resize(result_.stated.back().find_last_not_of(" \t\r") + 1);
     } else if (directive == "repeat") {
@@ -178,7 +179,7 @@ class scenario_reader {
 
   void end_of_line() {
     if (more()) {
-      refuse(quote(words_[at_]) + " is not expected here: the line ends before it");
+      refuse(quote(words_[at_]) + " is not expected here: the line must end before it");
     }
   }
 
@@ -222,7 +223,7 @@ class scenario_reader {
     }
     repeats_ = static_cast<int>(small("the number of repetitions", 1000));
     if (repeats_ == 0 || !accept("{")) {
-      refuse("expected 'repeat N {' with N of 1 to 1000, and '}' on a line of its own after the launches");
+      refuse("expected 'repeat N {' with N from 1 to 1000, and '}' on a line of its own after the launches");
     }
     end_of_line();
     repeat_line_ = line_;
@@ -246,11 +247,12 @@ class scenario_reader {
     const std::string file = word("a file");
     end_of_line();
     if (uses_ == 8) {
-      refuse("files use each other more than 8 levels deep at " + quote(file) + ": check that none uses itself");
+      refuse("'use' lines are nested more than 8 levels deep at " + quote(file) + ": check that no file uses itself");
     }
     std::string text;
     try {
-      text = files_ ? files_(file) : throw model::error("no files can be used here");
+      text = files_ ? files_(file)
+                    : throw model::error("this scenario cannot use other files, because it was not read from a file");
     } catch (const std::exception& e) {
       refuse(quote(file) + ": " + e.what());
     }
@@ -273,7 +275,7 @@ class scenario_reader {
     const std::uint64_t version = number("the version of the format");
     if (version != scenario_format_version) {
       refuse("the scenario has format version " + std::to_string(version) + ", and this membar-check reads version " +
-             std::to_string(scenario_format_version) + ": use a membar-check of the release that wrote it");
+             std::to_string(scenario_format_version) + ": use the membar-check release that wrote it");
     }
     if (more()) {
       refuse(quote(words_[at_]) + " is not expected here");
@@ -322,7 +324,7 @@ class scenario_reader {
         t.map.fill = fill == "nan" ? 1 : 0;
       } else if (what.starts_with("im2col")) {
         refuse("the tensor map " + quote(t.name) + " uses " + what +
-               " mode, which is not modelled: give a box of tiles, as 'box 8 8'");
+               " mode, which is not modelled: give a box of tiles, such as 'box 8 8'");
       } else {
         refuse(
             quote(what) +
@@ -439,8 +441,8 @@ class scenario_reader {
         }
       }
       if (m.values.empty() || m.values.size() > m.memory.count) {
-        refuse(quote(m.memory.name) + " has " + std::to_string(m.memory.count) + " elements and " +
-               std::to_string(m.values.size()) + " values");
+        refuse(quote(m.memory.name) + " has " + std::to_string(m.memory.count) + " elements, but " +
+               std::to_string(m.values.size()) + " values are given");
       }
     }
     while (more()) {
@@ -460,7 +462,7 @@ class scenario_reader {
     }
     for (const scenario::memory_line& other : result_.memory) {
       if (other.memory.name == m.memory.name && other.device == m.device) {
-        refuse("the memory " + quote(m.memory.name) + " is already defined: give one of the two another name");
+        refuse("the memory " + quote(m.memory.name) + " is already defined: rename one of them");
       }
     }
     result_.memory.push_back(std::move(m));
@@ -481,7 +483,7 @@ class scenario_reader {
       const std::uint64_t next = m.unknown.empty() ? 0 : m.unknown.back().first + m.unknown.back().count;
       if (!read || first < next || last < first || last >= m.memory.count) {
         refuse(quote(range) + " names no elements of " + quote(m.memory.name) + ", which has " +
-               std::to_string(m.memory.count) + ": after 'unknown' give elements in ascending order, as 0-7 12");
+               std::to_string(m.memory.count) + " elements: after 'unknown', list elements in ascending order, as in 0-7 12");
       }
       m.unknown.push_back({first, last - first + 1});
     }
@@ -501,14 +503,16 @@ class scenario_reader {
     m.file = word("a file");
     std::string bytes;
     try {
-      bytes = files_ ? files_(m.file) : throw model::error("no files can be read here");
+      bytes = files_ ? files_(m.file)
+                     : throw model::error("this scenario cannot read other files, because it was not read from a file");
     } catch (const std::exception& e) {
       refuse(quote(m.file) + ": " + e.what());
     }
     const auto element = static_cast<std::size_t>(bytes_of(m.memory.type));
     if (bytes.size() > m.memory.count * element || bytes.size() % element != 0) {
-      refuse(quote(m.file) + " has " + std::to_string(bytes.size()) + " bytes, and " + quote(m.memory.name) + " has " +
-             std::to_string(m.memory.count * element) + ": give as many, or fewer whole elements");
+      refuse(quote(m.file) + " has " + std::to_string(bytes.size()) + " bytes, but " + quote(m.memory.name) + " has " +
+             std::to_string(m.memory.count * element) +
+             ": the file must have as many bytes, or fewer that form whole elements");
     }
     for (std::size_t k = 0; k < bytes.size(); k += element) {
       std::uint64_t value = 0;
@@ -574,7 +578,7 @@ class scenario_reader {
     l.kernel = word("a name");
     while (more()) {
       if (!accept("after")) {
-        refuse(quote(words_[at_]) + " is not expected here: the name of a host thread is followed by 'after NAME' or '{'");
+        refuse(quote(words_[at_]) + " is not expected here: only 'after NAME' or '{' can follow the name of a host thread");
       }
       l.after.push_back(word("a launch, a stream or a host thread"));
     }
@@ -653,7 +657,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
       std::any_of(words.begin(), words.end(), [](const std::string& w) { return w.find('=') != std::string::npos; });
   if (!by_offset && words.size() * 8 > aligned(bytes, 8)) {
     throw model::error(line, 1,
-                       parameter + " has " + std::to_string(bytes) + " bytes, and " + std::to_string(words.size()) +
+                       parameter + " has " + std::to_string(bytes) + " bytes, but " + std::to_string(words.size()) +
                            " words of 8 bytes are given");
   }
   std::uint64_t next = 0;
@@ -671,7 +675,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     if (offset >= bytes) {
       throw model::error(
           line, 1,
-          parameter + " has " + std::to_string(bytes) + " bytes, and " + quote(given) + " is after them: leave it out");
+          parameter + " has " + std::to_string(bytes) + " bytes, but " + quote(given) + " is beyond them: leave it out");
     }
     const std::uint64_t left =
         sign == std::string::npos ? std::min<std::uint64_t>(bytes - offset, 8) : static_cast<std::uint64_t>(bytes_of(type));
@@ -680,7 +684,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     const bool real = decimal && left >= 4 && float_of_text(word, static_cast<int>(left), value);
     if (!real && !value_of(memory, word, value, device)) {
       throw model::error(line, 1,
-                         "the argument " + quote(word) + " is neither a number nor the name of a memory" +
+                         "the argument " + quote(word) + " is neither a number nor the name of a memory object" +
                              nearest_memory(memory, word.substr(0, word.find('+'))));
     }
     if (!real && !fits(word, value, left)) {
@@ -754,7 +758,7 @@ class preparation {
       const named_memory* m = find_memory(memory_, text.substr(0, std::min(bracket, plus)));
       if (m == nullptr) {
         throw model::error(line, 1,
-                           quote(text) + " is not a memory: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
+                           quote(text) + " is not a memory object: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
                                nearest_memory(memory_, text.substr(0, std::min(bracket, plus))));
       }
       named_memory field;
@@ -769,8 +773,9 @@ class preparation {
       const bool one = bracket != std::string::npos;
       if (one &&
           (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m->count)) {
-        throw model::error(line, 1,
-                           quote(text) + " is not an element of " + quote(m->name) + ", which has " + std::to_string(m->count));
+        throw model::error(
+            line, 1,
+            quote(text) + " is not an element of " + quote(m->name) + ", which has " + std::to_string(m->count) + " elements");
       }
       result_.checked.assumed.accepted_races.push_back({m->address + index * element, one ? element : m->count * element});
     }
@@ -844,8 +849,7 @@ class preparation {
     const ptx_variable* const v = variable_of(m.memory.name);
     const bool per_device = v != nullptr && is_per_device(*v);
     if (!per_device && find_memory(memory_, m.memory.name) != nullptr) {
-      throw model::error(m.line, 1,
-                         "the memory " + quote(m.memory.name) + " is already defined: give one of the two another name");
+      throw model::error(m.line, 1, "the memory " + quote(m.memory.name) + " is already defined: rename one of them");
     }
     named_memory named = m.memory;
     for (const int d : devices_of(m, per_device)) {
@@ -869,7 +873,7 @@ class preparation {
   void add(const scenario::tensor_line& t) {
     if (find_memory(memory_, t.name) != nullptr) {
       throw model::error(t.line, 1,
-                         "the tensor map " + quote(t.name) + " has the name of a memory: give one of the two another name");
+                         "the tensor map " + quote(t.name) + " has the same name as a memory object: rename one of them");
     }
     tensor_map map = t.map;
     map.strides[0] = tensor_types[map.type].bytes;
@@ -881,7 +885,8 @@ class preparation {
       return map.address >= o.address && map.address - o.address < o.bytes && o.bytes - (map.address - o.address) >= last;
     };
     if (!value_of(memory_, t.of, map.address)) {
-      throw model::error(t.line, 1, "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is not a memory");
+      throw model::error(t.line, 1,
+                         "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is not a memory object");
     }
     if (map.address % 16 != 0 || std::none_of(result_.checked.memory.begin(), result_.checked.memory.end(), holds)) {
       throw model::error(t.line, 1,
@@ -944,7 +949,7 @@ class preparation {
           if (!value_of(memory_, text, value, device)) {
             throw model::error(m.line, 1,
                                "the value " + quote(text) + " of '" + m.memory.name +
-                                   "' is neither a number nor the name of a memory" +
+                                   "' is neither a number nor the name of a memory object" +
                                    nearest_memory(memory_, text.substr(0, text.find('+'))));
           }
           memory_object& o = object_at(find_memory(memory_, m.memory.name, device)->address);
@@ -1056,7 +1061,7 @@ class preparation {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
         throw model::error(l.line, 1,
                            quote(name) +
-                               " names a host thread and something else: give the host thread a name that no other host "
+                               " names both a host thread and something else: give the host thread a name that no other host "
                                "thread, kernel or stream has");
       }
     }
@@ -1069,7 +1074,7 @@ class preparation {
     const kernel_code& code = *request.kernel;
     if (l.arguments.size() != code.parameters.size()) {
       throw model::error(l.line, 1,
-                         quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, and " +
+                         quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, but " +
                              std::to_string(l.arguments.size()) +
                              " arguments are given: a struct is one argument, with its words in braces");
     }

@@ -172,8 +172,8 @@ class sync_points {
         if (takes_part(t, e.thread, 0) && a->kind == model::event_kind::barrier && a->arrives &&
             a->sync_point != e.sync_point && a->sync_point < warp_sync_point && number_of(a->sync_point) == id) {
           return barrier +
-                 " is used with different numbers of threads in different places of the block, which is not supported: give "
-                 "each its own barrier number";
+                 " is used with different thread counts in different places in the block, which is not supported: use a "
+                 "separate barrier number for each count";
         }
       }
     }

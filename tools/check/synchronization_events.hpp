@@ -180,7 +180,7 @@ class synchronization_events {
     if (e.arrives && begins_phase_that_nobody_waited_for(g, e)) {
       state_.report(g, check_status::undefined,
                     "thread " + std::to_string(e.thread) +
-                        " arrives at an mbarrier without a successful wait for the previous phase before it: " +
+                        " arrives at an mbarrier without a preceding successful wait for the previous phase: " +
                         place_text(state_.checked, e.address),
                     {e.partner});
       return !state_.stopped();

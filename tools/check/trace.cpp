@@ -144,8 +144,8 @@ namespace {
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
     case model::event_kind::barrier:
-      return e.chosen    ? (e.value.low != 0 ? "is executed if an unknown value has the right result"
-                                             : "is skipped if an unknown value has the right result")
+      return e.chosen    ? (e.value.low != 0 ? "is executed only if an unknown value has the required result"
+                                             : "is skipped only if an unknown value has the required result")
              : e.arrives ? "arrives"
                          : "continues";
     default:

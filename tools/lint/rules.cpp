@@ -923,7 +923,7 @@ const std::vector<rule>& rules() {
        "if other devices or the host take part, access with system scope: cuda::thread_scope_system or "
        "membar::thread_scope::system",
        narrow_scope},
-      {"missing-proxy-fence", "an asynchronous copy reads ordinary stores without a proxy fence",
+      {"missing-proxy-fence", "an asynchronous copy reads data from ordinary stores without a proxy fence",
        "after the stores and before the barrier, execute cuda::ptx::fence_proxy_async() or "
        "membar::proxy_fence<membar::proxy::async>()",
        missing_proxy_fence},

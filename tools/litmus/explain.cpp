@@ -152,7 +152,7 @@ class explanation_printer {
       return "one execution that shows it:";
     }
     if (found_.given_up) {
-      return "the search for the rule that forbids it reached its limit of steps.";
+      return "the search for the rule that forbids it reached its step limit.";
     }
     if (!found_.shown) {
       return "no combination of control flow and reads-from yields these values.";

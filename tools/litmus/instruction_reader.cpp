@@ -646,7 +646,7 @@ class instruction_reader {
     } else if (expects || completes) {
       need_comma();
       (expects ? i_.expected_bytes : i_.completed_bytes) =
-          static_cast<int>(read_constant("the bytes of a transaction", most_transactions));
+          static_cast<int>(read_constant("the byte count of a transaction", most_transactions));
     } else if (in_.accept(",")) {
       const token count = in_.peek();
       i_.arrivals = static_cast<int>(read_constant("the number of arrivals", most_transactions));
@@ -855,7 +855,7 @@ class instruction_reader {
       i_.indirect = destination.indirect;
       need_comma();
       const token size = in_.peek();
-      bytes = static_cast<int>(read_constant("the bytes of a copy", most_transactions));
+      bytes = static_cast<int>(read_constant("the byte count of a copy", most_transactions));
       if (bulk ? bytes == 0 || bytes % 16 != 0 : bytes != 4 && bytes != 8 && bytes != 16) {
         fail(size,
              bulk ? "the size of a bulk copy must be a multiple of 16 bytes" : "the size of cp.async must be 4, 8 or 16 bytes");
@@ -984,7 +984,7 @@ std::optional<token> read_predicated_instruction(lexer& in, declarations& names,
   const int guard = names.find_register(thread, name.text);
   if (guard < 0) {
     const std::string nearest = nearest_name(name.text, at(names.test.threads, thread).register_names);
-    fail(name, "nothing sets the predicate " + quote(name.text) + " before" +
+    fail(name, "no earlier instruction sets the predicate " + quote(name.text) +
                    (nearest.empty() ? "" : "; did you mean " + quote(nearest) + "?"));
   }
   instruction_reader reader(in, names, thread, in.expect_word("an instruction after its predicate"));

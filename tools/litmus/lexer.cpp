@@ -113,7 +113,7 @@ int lexer::expect_small(const char* what) {
 std::string lexer::location_name(const token& word) {
   std::string name(word.text);
   if (name.find('.') != std::string::npos || name.find(':') != std::string::npos) {
-    fail(word, quote(name) + " is not a valid name of a location");
+    fail(word, quote(name) + " is not a valid location name");
   }
   if (at_symbol("[")) {
     take();

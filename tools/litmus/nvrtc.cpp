@@ -83,10 +83,9 @@ nvrtc::nvrtc(const std::vector<std::string>& folders) {
   if (library_ == nullptr) {
     throw std::runtime_error(
         hinted ? "MEMBAR_NVRTC is '" + std::string(hint) +
-                     "', which cannot be loaded: set it to the file libnvrtc.so.* of a CUDA toolkit, or unset it"
-               : std::string(
-                     "NVRTC, which compiles tests for the GPU, was not found: install it (the package cuda-nvrtc of the CUDA "
-                     "toolkit), or set MEMBAR_NVRTC to the file libnvrtc.so.*"));
+                     "', which cannot be loaded: set it to the libnvrtc.so.* file of a CUDA toolkit, or unset it"
+               : std::string("NVRTC, which compiles tests for the GPU, was not found: install it (the cuda-nvrtc package of "
+                             "the CUDA toolkit), or set MEMBAR_NVRTC to the path of libnvrtc.so.*"));
   }
   find(version_of_, "nvrtcVersion");
   find(create_, "nvrtcCreateProgram");
@@ -138,7 +137,7 @@ std::string nvrtc::compile(const compilation& what) const {
       static_cast<void>(log_(made.handle, log.data()));
     }
     throw std::runtime_error("NVRTC " + cuda_version_text(version_) +
-                             " does not compile the test: " + first_error(log, status));
+                             " could not compile the test: " + first_error(log, status));
   }
   std::size_t size = 0;
   require((what.to_ptx ? ptx_size_ : cubin_size_)(made.handle, &size), "nvrtcGetCUBINSize");

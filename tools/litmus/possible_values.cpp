@@ -158,7 +158,7 @@ std::uint64_t run_plan::outcomes() const noexcept {
 void run_plan::check_outcomes() const {
   if (digits_.size() > static_cast<std::size_t>(litmus::max_observations)) {
     throw model::error("the test observes " + std::to_string(digits_.size()) +
-                       " values (a thread with a loop counts as one more), but a run can observe at most " +
+                       " values (including one for each thread with a loop), but a run can observe at most " +
                        std::to_string(litmus::max_observations) + ": observe fewer in one test");
   }
   for (const outcome_digit& o : digits_) {

@@ -186,7 +186,7 @@ void run_plan::check_statements() const {
       switch (i.code) {
         case model::opcode::barrier:
           refuse_line(i.line,
-                      quoted + "a block runs many instances of a test concurrently, so a test cannot run with barriers");
+                      quoted + "a block runs many instances of a test concurrently, so a test with barriers cannot run");
         case model::opcode::fence:
           if (!i.restricted) {
             break;
@@ -196,25 +196,25 @@ void run_plan::check_statements() const {
         case model::opcode::mbarrier_arrive:
         case model::opcode::mbarrier_wait:
           refuse_line(i.line,
-                      quoted + "a block runs many instances of a test concurrently, so a test cannot run with mbarriers");
+                      quoted + "a block runs many instances of a test concurrently, so a test with mbarriers cannot run");
         case model::opcode::async_copy:
         case model::opcode::async_arrive:
         case model::opcode::async_commit:
         case model::opcode::async_wait:
           refuse_line(i.line, quoted +
-                                  "the locations of a run are in global memory, so a test cannot run with asynchronous copies "
-                                  "through shared memory");
+                                  "the locations of a run are in global memory, so a test with asynchronous copies through "
+                                  "shared memory cannot run");
         case model::opcode::grid_wait:
         case model::opcode::grid_launch:
           refuse_line(i.line,
                       quoted + "a run executes all threads of a test in one kernel, so it cannot launch dependent kernels");
         case model::opcode::shuffle:
-          refuse_line(i.line, quoted + "a warp runs many instances of a test concurrently, so a test cannot run with shuffles");
+          refuse_line(i.line, quoted + "a warp runs many instances of a test concurrently, so a test with shuffles cannot run");
         default:
           break;
       }
       if (i.guard >= 0 || (i.code == model::opcode::compute && i.what >= model::operation::is_equal)) {
-        refuse_line(i.line, quoted + "a test cannot run with predicates: branch instead");
+        refuse_line(i.line, quoted + "a test with predicates cannot run: use branches instead");
       }
       if (is_access(i.code) && i.via == model::proxy::read_only) {
         refuse_line(i.line, quoted +

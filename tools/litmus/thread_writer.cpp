@@ -397,7 +397,7 @@ std::string thread_writer::proxy_fence(const instruction& i) {
     refuse("this proxy fence exists only in the model; PTX has proxy fences for alias, async and tensormap");
   }
   if (i.via == model::proxy::tensor_map && i.order == memory_order::acquire) {
-    refuse("it acquires a tensor map of 128 bytes, but the locations of a run have " + std::to_string(litmus::cell_bytes));
+    refuse("it acquires a tensor map of 128 bytes, but each location of a run has only " + std::to_string(litmus::cell_bytes));
   }
   needs_capability(90);
   if (i.via == model::proxy::async && i.restricted) {

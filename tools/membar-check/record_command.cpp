@@ -57,7 +57,7 @@ std::uint64_t bytes_of(const std::string& text) {
   const unsigned shift = unit == "G" ? 30 : unit == "M" ? 20 : unit == "K" ? 10 : 0;
   if (text.empty() || text[0] < '0' || text[0] > '9' || errno != 0 || value == 0 || (shift == 0 && !unit.empty()) ||
       (value << shift) >> shift != value) {
-    throw error("--limit needs a size, as 1G, 200M or a number of bytes: " + quote(text) + " was given");
+    throw error("--limit needs a size, such as 1G, 200M or a number of bytes: " + quote(text) + " was given");
   }
   return value << shift;
 }
@@ -174,7 +174,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   for (std::size_t k = 0; k < asked.compared.size(); ++k) {
     const std::string& file = asked.compared[k];
     if (fs::last_write_time(file, missing) == before[k] || missing) {
-      throw error("the program did not write " + quote(file) + ": --compare names the files that it writes");
+      throw error("the program did not write " + quote(file) + ": with --compare, name files that the program writes");
     }
     out.push_back(membar_tools::read_file(file));
   }
@@ -250,14 +250,14 @@ int record_command(const std::vector<std::string>& words) {
   record_request asked;
   app.add_option("--kernels", asked.kernels, "record the kernels whose names match (default: those whose PTX synchronizes)")
       ->type_name("REGEX");
-  app.add_flag("--all", asked.all, "record all kernels, also those that do not synchronize");
+  app.add_flag("--all", asked.all, "record all kernels, including those that do not synchronize");
   app.add_option("--output", asked.output, "write the recording to this folder (membar-check-record)")->type_name("DIR");
   app.add_option("--limit", asked.limit, "write at most this many bytes, for example 200M (1G)")->type_name("SIZE");
   app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, but not the contents of memory");
   app.add_flag("--unknown-floats", asked.how.unknown_floats, "record values that may be floats as unknown values");
   app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
   app.add_flag("--build", asked.build,
-               "PROGRAM is a build: make nvcc and PyTorch keep the PTX in their output; record nothing");
+               "PROGRAM is a build command: make nvcc and PyTorch keep the PTX in their output, and record nothing");
   app.add_flag(
       "--pdl", asked.dependents,
       "report the programmatic dependent launches that access the memory of preceding kernels too early; record no scenarios");
@@ -266,7 +266,9 @@ int record_command(const std::vector<std::string>& words) {
          "with --pdl: compare this file, which PROGRAM writes, with the one from runs without programmatic dependent launches")
       ->type_name("FILE");
   app.add_option("--runs", asked.runs, "with --compare: the number of runs to compare (3)")->check(CLI::Range(1U, 1000U));
-  app.add_option("--from", asked.from, "write the scenarios of records that Python wrote")->type_name("DIR")->group("");
+  app.add_option("--from", asked.from, "write the scenarios for records that the Python package wrote")
+      ->type_name("DIR")
+      ->group("");
   try {
     std::vector<std::string> own = split(words, asked.program);
     std::reverse(own.begin(), own.end());

@@ -402,7 +402,8 @@ int sanitize_command(const std::vector<std::string>& words) {
   app.add_option("--seed", how.run.seed,
                  "the seed of the first schedule (1); --schedules=1 with the seed of a finding shows it again")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--jobs", how.run.jobs, "threads that run schedules, or blocks of a schedule that do not communicate (1)")
+  app.add_option("--jobs", how.run.jobs,
+                 "the number of host threads, which run schedules, or independent blocks of one schedule, concurrently (1)")
       ->check(CLI::Range(1, 256));
   app.add_option("--limit", how.run.most_instructions,
                  "end a schedule after N instructions; the exit status is then 3 (20000000000)")

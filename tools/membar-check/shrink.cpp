@@ -92,7 +92,7 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
       }
     }
   }
-  result.why_not = "it still has too many threads with 2 blocks along each dimension";
+  result.why_not = "even with only 2 blocks along each dimension, it has too many threads";
   for (std::uint32_t most = 2;; most *= 2) {
     const check::scenario smaller = with_blocks(s, most);
     if (threads_of(smaller) > static_cast<std::uint64_t>(check::most_threads)) {

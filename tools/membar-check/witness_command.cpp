@@ -288,7 +288,7 @@ outcome run_apart(const form& f, const judge_request& by, const witness_request&
   if (late) {
     result.stuck = !result.device.empty();
     result.failed = "the kernels did not end within " + std::to_string(static_cast<int>(how.seconds + how.patience)) +
-                    " s, and their process was ended";
+                    " s, so their process was terminated";
   } else if (WIFSIGNALED(status)) {
     result.failed = "the process that launches kernels ended with signal " + std::to_string(WTERMSIG(status));
   }
@@ -670,9 +670,9 @@ int witness_command(const std::vector<std::string>& given) {
   app.add_option("file", how.file, "a scenario with a finding");
   app.add_option("--fixed", how.fixed, "a scenario with the fixed kernel, whose threads are delayed in the same way")
       ->type_name("FILE");
-  app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
+  app.add_option("--runs", how.runs, "the number of runs of each kind (100000); the fixed form runs ten times as often")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
-  app.add_option("--seconds", how.seconds, "the runs of a form stop after N seconds (20)")->check(CLI::Range(0.1, 86400.0));
+  app.add_option("--seconds", how.seconds, "stop the runs of a form after N seconds (20)")->check(CLI::Range(0.1, 86400.0));
   app.add_option("--patience", how.patience, "end the process that launches the kernels N seconds after --seconds (60)")
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "the seed of the random delays (1)")

@@ -370,8 +370,8 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
            " could not be read: move both or neither.");
     } else if (needs_one_domain(*a, *b)) {
       warn(given +
-           ". One releases and the other acquires, or both use atomics, and at least one side's scope is narrower than the "
-           "system, which orders nothing across domains: move both or neither, and use try with --whole-runs.");
+           ". One releases and the other acquires, or both use atomics, and at least one side's scope is narrower than system "
+           "scope, so it orders nothing across domains: move both or neither, and use try with --whole-runs.");
     } else {
       warn(given + ": move both or neither.");
     }

@@ -73,7 +73,7 @@ void say_untimed(const std::vector<job_result>& results) {
   if (untimed != 0) {
     say(grouped(untimed) +
         " launches or units of work could not be timed, because the driver rejected an event in their stream (a stream of a "
-        "green context, or of another context than the current one): no figure includes them");
+        "green context, or of a context other than the current one): no figure includes them");
   }
 }
 

@@ -446,7 +446,8 @@ std::string sentence(const overlap_report& report) {
            (report.held_up_count == 0
                 ? "No boundary of other kernels took longer meanwhile."
                 : "Meanwhile " + grouped(report.held_up_count) + " boundaries of other kernels still took longer, by " +
-                      fixed(report.held_up_ms, 2) + " ms in " + fixed(report.beside_ms, 2) + " ms, which no domain recovers.") +
+                      fixed(report.held_up_ms, 2) + " ms in " + fixed(report.beside_ms, 2) +
+                      " ms, which moving kernels to another domain does not recover.") +
            room;
   }
   const std::string measure =

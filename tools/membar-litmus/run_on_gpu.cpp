@@ -59,7 +59,7 @@ namespace {
     if (least != 0 && least / 10 != here / 10) {
       throw model::error("the test's GPUs have compute capabilities " + std::to_string(least / 10) + ".x and " +
                          std::to_string(here / 10) +
-                         ".x, but a test is compiled for only one: run it on GPUs of one major compute capability");
+                         ".x, but a test is compiled for only one: run it on GPUs with the same major compute capability");
     }
     least = least == 0 || here < least ? here : least;
   }

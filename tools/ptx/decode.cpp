@@ -144,7 +144,7 @@ class kernel_decoder {
         continue;
       }
       if (result_.code.size() > most_instructions) {
-        refuse(s, "the kernel and the functions it calls have more than 200000 instructions together");
+        refuse(s, "the kernel and the functions that it calls together have more than 200000 instructions");
       }
       if (name_of(s.opcode) == "call") {
         call(f, s, depth);

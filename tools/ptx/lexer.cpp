@@ -62,7 +62,7 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
     if (c == '"') {
       const std::size_t end = text.find_first_of("\"\n", at + 1);
       if (end == std::string_view::npos || text[end] == '\n') {
-        throw model::error(line, column(), "a string has no end on its line");
+        throw model::error(line, column(), "a string is not closed on its line");
       }
       token.kind = ptx_token::kind_t::string;
       token.text = text.substr(begin + 1, end - begin - 1);
@@ -135,7 +135,7 @@ ptx_number number_of(const ptx_token& token) {
       throw model::error(token.line, token.column, quote(token.text) + " is not a PTX number");
     }
     if (value > (~std::uint64_t{0} - digit) / base) {
-      throw model::error(token.line, token.column, "the number " + quote(token.text) + " is larger than 64 bits");
+      throw model::error(token.line, token.column, "the number " + quote(token.text) + " does not fit in 64 bits");
     }
     value = value * base + digit;
   }

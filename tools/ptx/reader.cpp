@@ -98,7 +98,7 @@ class ptx_reader {
     } else if (token.kind == kind_t::word && token.text.front() == '.') {
       declaration();
     } else {
-      refuse(token, "expected a directive of a module, found " + found());
+      refuse(token, "expected a module-level directive, found " + found());
     }
   }
 

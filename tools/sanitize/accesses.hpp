@@ -148,7 +148,7 @@ class memory_events {
     }
     fail(l, check_status::undefined,
          "thread " + out_.number_of(l) + " accesses " + out_.place(*other.lanes.data(), o.address) +
-             ", and nothing orders that " +
+             ", and nothing orders this access " +
              (begun
                   ? "before the end of block " + std::to_string(number) + ": a cluster barrier is missing before the block ends"
                   : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before it"));

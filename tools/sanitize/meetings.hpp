@@ -138,8 +138,8 @@ class meetings {
     if (mixed) {
       out_.add(check_status::gave_up,
                "thread " + out_.number_of(l) + ": barrier " + std::to_string(id) +
-                   " is used with different numbers of threads in different places of the block, which is not supported: give "
-                   "each its own barrier number",
+                   " is used with different thread counts in different places in the block, which is not supported: use a "
+                   "separate barrier number for each count",
                l);
     }
     return mixed;

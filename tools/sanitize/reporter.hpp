@@ -110,7 +110,7 @@ class reporter {
     add(key, view, check_status::undefined,
         check::thread_text(*view, 0) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
             check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") +
-            ", and nothing orders that before the end of block " + std::to_string(b.number) +
+            ", and nothing orders this access before the end of block " + std::to_string(b.number) +
             (copy ? ": the block has to wait for the copy before it ends"
                   : ": a cluster barrier is missing before the block ends"),
         {e});

@@ -784,16 +784,15 @@ class schedule_run {
       case thread_status::waits_for_time:
         out_.add(check_status::gave_up,
                  number +
-                     " waits for time to pass, but clocks stand still in this check: leave the wait out with a macro that the "
-                     "scenario's source "
-                     "line defines",
+                     " waits for time to pass, but clocks stand still in this check: leave out the wait, for example with a "
+                     "macro that the scenario's source line defines",
                  l);
         break;
       case thread_status::uninitialised:
         out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
         break;
       case thread_status::out_of_bounds:
-        out_.add(check_status::out_of_bounds, number + " accesses local memory that it does not have", l);
+        out_.add(check_status::out_of_bounds, number + " accesses local memory out of bounds", l);
         break;
       case thread_status::others_memory:
         out_.add(check_status::undefined, number + " accesses the local memory of another thread", l);
@@ -808,7 +807,7 @@ class schedule_run {
       case thread_status::unknown_operand:
         out_.add(check_status::gave_up,
                  "an unknown value decides what '" + i.text + "' of " + number +
-                     " does: the results of matrix instructions and the like are not followed",
+                     " does: membar-check does not compute the results of some instructions, such as matrix instructions",
                  l);
         break;
       default:

@@ -30,7 +30,7 @@ constexpr const char* shift_name = "membar witness shift";
 /// Throws an error if the scenario cannot be launched.
 void require_launchable(const check::scenario& s) {
   const auto refuse = [](int line, const std::string& what) {
-    throw model::error(line, 1, "witness launches kernels on one GPU, and cannot launch " + what);
+    throw model::error(line, 1, "witness launches kernels on one GPU, and does not support " + what);
   };
   if (!s.tensors.empty()) {
     refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor with other copies");

@@ -185,8 +185,8 @@ class recorder {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
-      throw error(cudaErrorIllegalState, "membar: a capture of a stream of PE %d was ended, but none was begun: begin it",
-                  who.index());
+      throw error(cudaErrorIllegalState,
+                  "membar: a capture of a stream of PE %d was ended, but none had begun: begin the capture first", who.index());
     }
     const unsigned graph = found->second;
     captured_.insert(graph);
@@ -481,11 +481,10 @@ class recorder {
       }
       const bool adds = kind->second;
       if (adds != operation.effect.adds) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: only set it or only add to it, because an "
-            "addition is not atomic with a set",
-            operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
+        throw error(cudaErrorInvalidValue,
+                    "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: either always set it or always add to "
+                    "it, because an addition is not atomic with a set",
+                    operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
     }
     if (operation.kind == operation_kind::wait && !operation.condition.at_least) {

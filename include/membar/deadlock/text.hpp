@@ -168,7 +168,7 @@ class program_text {
   [[nodiscard]] report missing_member(std::size_t collective, const std::string& missing) const {
     return {hazard::missing_member,
             "membar: missing member: " + whole(collective) + " waits for " + missing +
-                ", which never calls it: call it on every PE of the team, the same number of times",
+                ", which never calls it: call it the same number of times on every PE of the team",
             {}};
   }
   /// `reached` is the final value of a signal that is added to, and null for a signal that is set.

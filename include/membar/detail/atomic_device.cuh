@@ -155,7 +155,7 @@ template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
       has_hopper_instructions || sizeof(T) < 16,
-      "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
+      "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code only for sm_90 or newer; "
       "16-byte loads and stores also work on older architectures");
 }
 
@@ -222,7 +222,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
-                "membar: vector atomics require compute capability 9.0: compile this code for sm_90 or newer only, or use the "
+                "membar: vector atomics require compute capability 9.0: compile this code only for sm_90 or newer, or use the "
                 "elements one at a time");
 }
 

@@ -154,7 +154,7 @@ __device__ constexpr bool takes_policy() noexcept {
   refuse_policy_of_loop<l2_policy, is_loop>();
 #if defined(__CUDA_ARCH__)
   static_assert(__CUDA_ARCH__ >= 800 || is_loop || lacks_instruction,
-                "membar: an L2 policy requires compute capability 8.0: compile this code for sm_80 or newer only");
+                "membar: an L2 policy requires compute capability 8.0: compile this code only for sm_80 or newer");
 #endif
   return !is_loop && !lacks_instruction;
 }

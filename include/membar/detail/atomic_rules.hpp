@@ -84,9 +84,9 @@ concept atomic_object = is_atomic_object<std::remove_cvref_t<Object>>;
 
 template <class Object>
 MEMBAR_HOST_DEVICE constexpr void refuse_operator(const Object&) noexcept {
-  static_assert(
-      !is_atomic_object<Object>,
-      "membar: an operator cannot name an order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
+  static_assert(!is_atomic_object<Object>,
+                "membar: an operator cannot name an order: use a named function, such as add(1, order), which returns nothing, "
+                "or fetch_add(1, order)");
 }
 
 /// Stops a debug build if an object is not aligned to its size: on the host unless NDEBUG is defined, and in a kernel with

@@ -27,9 +27,8 @@ template <access_kind Kind, class T, class Order, class... Said>
   using given_operator = picked<says::cache_operator, Said...>;
 
   static_assert(!std::is_volatile_v<T>,
-                "membar: a volatile access cannot have an order or a hint: pass a pointer without volatile, and relaxed where "
-                "the access must "
-                "happen");
+                "membar: a volatile access cannot have an order or a hint: pass a pointer without volatile, and relaxed if the "
+                "compiler must not remove the access");
   static_assert(is_bytes<T>, "membar: the type of a load or store must be trivially copyable");
   constexpr bool has_size =
       sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16 || sizeof(T) == 32;
@@ -72,12 +71,12 @@ template <access_kind Kind, class T, class Order, class... Said>
   }
 #if defined(__CUDA_ARCH__)
   static_assert(sizeof(T) != 32 || is_ordered || __CUDA_ARCH__ >= 1000,
-                "membar: a 32-byte access requires compute capability 10.0: compile this code for sm_100 or newer only");
+                "membar: a 32-byte access requires compute capability 10.0: compile this code only for sm_100 or newer");
   static_assert(times_said<says::policy, Said...> == 0 || __CUDA_ARCH__ >= 800,
-                "membar: an L2 policy requires compute capability 8.0: compile this code for sm_80 or newer only");
+                "membar: an L2 policy requires compute capability 8.0: compile this code only for sm_80 or newer");
   static_assert(
       !std::is_same_v<picked<says::prefetch, Said...>, prefetch_size<256>> || __CUDA_ARCH__ >= 800,
-      "membar: a prefetch size of 256 bytes requires compute capability 8.0: compile this code for sm_80 or newer only");
+      "membar: a prefetch size of 256 bytes requires compute capability 8.0: compile this code only for sm_80 or newer");
 #endif
   constexpr bool has_prefetch_size = [] {
     if constexpr (times_said<says::prefetch, Said...> != 0) {

@@ -19,7 +19,7 @@ namespace detail {
 /// Returns the address of the driver's function `name`. Throws `error` if the driver does not have it.
 [[nodiscard]] inline void* driver_address(const char* name) {
   void* entry = nullptr;
-  check(find_in_driver(name, entry), "this call needs a working CUDA driver");
+  check(find_in_driver(name, entry), "check with nvidia-smi that the CUDA driver works");
   if (entry == nullptr) {
     throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver for CUDA 12.0 or newer", name);
   }

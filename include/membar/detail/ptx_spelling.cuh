@@ -33,7 +33,7 @@ template <thread_scope Scope>
 __device__ constexpr void require_architecture_of() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(Scope != thread_scope::cluster,
-                "membar: thread_scope::cluster requires compute capability 9.0: compile this code for sm_90 or newer only");
+                "membar: thread_scope::cluster requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 

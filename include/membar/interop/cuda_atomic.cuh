@@ -53,7 +53,8 @@ struct cuda_object<cuda::atomic_ref<T, Scope>> {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE static T* address(const cuda::atomic_ref<T, Scope>& ref) noexcept {
     static_assert(sizeof(ref) == sizeof(T*),
-                  "membar: in this version of libcu++, a cuda::atomic_ref is not represented by the address of its object");
+                  "membar: in this version of libcu++, a cuda::atomic_ref contains more than its object's address: construct "
+                  "the membar::atomic_ref from the object");
     return __builtin_bit_cast(T*, ref);
   }
 };
@@ -65,9 +66,8 @@ struct cuda_object<cuda::atomic<T, Scope>> {
   template <class Object>
   [[nodiscard]] MEMBAR_HOST_DEVICE static auto address(Object& object) noexcept {
     static_assert((sizeof(T) == 4 || sizeof(T) == 8) && sizeof(Object) == sizeof(T),
-                  "membar: a cuda::atomic of 1, 2 or 16 bytes contains more than its value: declare a T and access it through "
-                  "cuda::atomic_ref and "
-                  "membar::atomic_ref");
+                  "membar: a cuda::atomic of 1, 2 or 16 bytes contains more than its value: declare a T, and access it through "
+                  "cuda::atomic_ref and membar::atomic_ref");
     using value = std::conditional_t<std::is_const_v<Object>, const T, T>;
     return reinterpret_cast<value*>(__builtin_addressof(object));
   }

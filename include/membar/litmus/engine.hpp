@@ -212,7 +212,9 @@ class engine {
                   test.model_test.name.c_str(), test.locations, test.observed.size(), max_locations, max_observations);
     }
     if (test.kernel == nullptr || where.seats.size() != test.model_test.threads.size()) {
-      throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or its placement belongs to another test",
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s has no kernel, or its placement is for a different number of threads: pass the result of "
+                  "place_threads for this test",
                   test.model_test.name.c_str());
     }
     if (test.dependent_kernel != nullptr &&
@@ -223,7 +225,8 @@ class engine {
                   test.model_test.name.c_str());
     }
     if (!where.threads_on_host.empty() && !test.on_host) {
-      throw error(cudaErrorNotSupported, "membar: %s has a host thread, but no code for the host to run",
+      throw error(cudaErrorNotSupported,
+                  "membar: %s has a host thread, but no code for the host to run: set on_host, or place every thread on a GPU",
                   test.model_test.name.c_str());
     }
   }
@@ -443,10 +446,10 @@ class engine {
     const std::string at =
         in_a_loop ? "" : " at barrier " + std::to_string(words.abandoned_at) + " of " + std::to_string(view.steps + 1);
     throw error(cudaErrorLaunchTimeout,
-                "membar: %s timed out: %s longer than %.1f s%s. A thread of the test does not end, or not all launches can run "
-                "at the same time%s",
+                "membar: %s timed out: %s for more than %.1f s%s. A thread of the test does not end, or not all launches can "
+                "run at the same time%s",
                 test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
-                where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
+                where.launches.size() > 1 ? ": check CUDA_DEVICE_MAX_CONNECTIONS, and that no other program uses the GPU" : "");
   }
 
   machine on_;

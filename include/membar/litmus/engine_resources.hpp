@@ -97,7 +97,7 @@ class timed_stream {
       static_cast<void>(cudaGetLastError());
       return false;
     }
-    check(status, "the test's kernel failed, and this process can no longer use the device");
+    check(status, "the test's kernel failed, so this process can no longer use the device: run further tests in a new process");
     return true;
   }
 

@@ -437,9 +437,9 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 template <class Test>
 __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,
-                "membar: a litmus test on a GPU has at most 16 threads, 16 locations and 16 observations");
+                "membar: a litmus test on a GPU can have at most 16 threads, 16 locations and 16 observations");
   static_assert(outcome_count<Test>() <= max_outcomes,
-                "membar: a litmus test on a GPU has at most 4096 outcomes: observe fewer locations or fewer values");
+                "membar: a litmus test on a GPU can have at most 4096 outcomes: observe fewer locations or fewer values");
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
   __shared__ detail::block_plan plans[2];  // one for this step, and one for the previous or the next step

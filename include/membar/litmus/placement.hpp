@@ -205,11 +205,12 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
 /// Errors: throws `error`, whose message states what the machine does not support.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
   if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
-    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
+    throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write a test with 1 to %d threads", places.size(),
+                max_threads);
   }
   if (on.devices.empty()) {
     throw error(cudaErrorNoDevice,
-                "membar: the test needs a GPU, but CUDA can use none on this machine: check CUDA_VISIBLE_DEVICES");
+                "membar: the test needs a GPU, but CUDA finds none on this machine: check CUDA_VISIBLE_DEVICES");
   }
   placement where;
   where.seats.resize(places.size());
@@ -225,8 +226,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   std::vector<int> devices;
   if (!detail::pick_peers(on, gpus.size(), devices)) {
     throw error(cudaErrorPeerAccessUnsupported,
-                "membar: the test needs %zu GPUs that can access each other's memory, but there are not %zu such devices "
-                "among the %zu of this machine: check that CUDA_VISIBLE_DEVICES does not hide any",
+                "membar: the test needs %zu GPUs that can access each other's memory, but no %zu of this machine's %zu GPUs "
+                "can: check that CUDA_VISIBLE_DEVICES does not hide any",
                 gpus.size(), gpus.size(), on.devices.size());
   }
   detail::thread_groups groups;

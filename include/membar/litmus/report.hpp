@@ -294,11 +294,11 @@ namespace detail {
     const std::string model_says = r.condition_allowed ? "which the model allows" : "which the model forbids";
     if (r.positive != 0) {
       out += "Statistics: the condition, " + model_says + ", held " + std::to_string(r.positive) +
-             " times: if instances were independent, a run as long would miss it with probability " +
+             " times: if instances were independent, an equally long run would miss it with probability " +
              detail::chance_text(chance_of_missing(r.positive)) + "\n";
       if (r.run.slices != 0) {
         out += "Statistics: it held in at least " + std::to_string(r.positive_slices) + " of " + std::to_string(r.run.slices) +
-               " slices of the run: if only slices were independent, with probability " +
+               " slices of the run: if only slices were independent, an equally long run would miss it with probability " +
                detail::chance_text(chance_of_missing(r.positive_slices)) + "\n";
       }
     } else {

@@ -136,7 +136,7 @@ struct tune_result {
   if (goal == objective::not_sequentially_consistent) {
     interleavings = model::interleaved_outcomes(model_question(test));
   } else if (!test.model_test.has_condition) {
-    throw model::error("the test has no condition to search for");
+    throw model::error("the test has no condition to search for: add one with when()");
   }
   std::vector<bool> counts(static_cast<std::size_t>(test.outcomes()));
   for (std::size_t key = 0; key < counts.size(); ++key) {

@@ -196,7 +196,8 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
 /// The error for a program whose mixed-size data race makes the answer undefined.
 [[nodiscard]] inline error left_open() {
   return error(
-      "mixed-size data race of atomics: PTX says that they are performed one after the other, but does not define the result");
+      "mixed-size data race between atomics: PTX says that they are performed one after the other, but does not define the "
+      "result");
 }
 
 /// The verdict on a test.

@@ -165,7 +165,7 @@ class enumerator final : private private_memory {
     for (; fences != 0; fences = rest(fences)) {
       const int x = first(fences);
       for (event_set s = rest(fences) & (every_fence ? ~event_set{0} : facts_.morally_strong[x]); s != 0; s = rest(s)) {
-        sc_pairs_.push({x, first(s)}, "an execution has more than 256 pairs of morally strong fence.sc");
+        sc_pairs_.push({x, first(s)}, "an execution has more than 256 pairs of morally strong fence.sc instructions");
       }
     }
     const bool every_write = !rules_.holds(rule::coherence_is_partial);

@@ -128,7 +128,7 @@ class interleaving {
       case opcode::async_wait:
       case opcode::grid_wait:
       case opcode::grid_launch:
-        throw error("the interleavings of a test with barriers, shuffles or asynchronous copies are not enumerated");
+        throw error("interleavings cannot be enumerated for a test with barriers, shuffles or asynchronous copies");
     }
   }
 

@@ -120,7 +120,7 @@ template <class Rules>
           continue;
         }
         if (code(e).mode != i.mode || code(e).c.value != i.c.value) {
-          fail("the lanes of a shuffle execute shuffles of different forms");
+          fail("the lanes of a shuffle execute different kinds of shuffles");
         }
         came = true;
         if (other == from) {

@@ -245,7 +245,7 @@ class basic_adopted_backend {
                   memory_.self, count());
     }
     if (memory_.device < 0) {
-      check(cudaGetDevice(&memory_.device), "this call needs a working CUDA driver and device");
+      check(cudaGetDevice(&memory_.device), "check with nvidia-smi that the CUDA driver and the device work");
     }
     try {
       refuse(given());

@@ -804,7 +804,7 @@ class all_reduce {
     if (agreed == 0) {
       throw error(
           cudaErrorInvalidConfiguration,
-          "membar: an all-reduce needs a block of %u threads of every PE to run at the same time, but a device cannot hold "
+          "membar: an all-reduce needs one block of %u threads per PE to run at the same time, but a device cannot hold "
           "that many: let fewer PEs share the device",
           threads);
     }

@@ -61,7 +61,7 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
       throw error(
           each.failed,
           "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its device "
-          "holds (%s): on that PE, check the block's extent, the shared memory, and that the program was compiled for the "
+          "holds (%s): on that PE, check the block's dimensions, the shared memory, and that the program was compiled for the "
           "device",
           pe, cudaGetErrorName(each.failed));
     }

@@ -250,10 +250,10 @@ class heap {
     }
     give_back_abandoned();  // this is not a leak, because their scopes have ended
     if (bytes_of_.allocations() != 0) {
-      const error leak(
-          cudaErrorInvalidValue,
-          "membar: a symmetric heap was destroyed with %zu allocations of %zu bytes that were not freed: free each on every PE",
-          bytes_of_.allocations(), bytes_of_.bytes_taken());
+      const error leak(cudaErrorInvalidValue,
+                       "membar: a symmetric heap was destroyed before %zu allocations (%zu bytes in total) were freed: free "
+                       "each on every PE",
+                       bytes_of_.allocations(), bytes_of_.bytes_taken());
       membar::detail::handle_failed_restore(leak.what());
     }
   }
@@ -387,17 +387,18 @@ class heap {
       }
     }
     if (reason != nullptr) {
-      throw error(cudaErrorNotSupported,
-                  "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs: %s: name fewer operations, "
-                  "or use signal<set> with one writer each",
-                  what, name(lacking.operation), lacking.bytes, reason);
-    }
-    if (elsewhere >= 0) {
       throw error(
           cudaErrorNotSupported,
-          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not support it: name "
-          "fewer operations, or use signal<set> with one writer each",
-          what, elsewhere);
+          "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs, because %s: name fewer operations, "
+          "or use signal<set> with one writer each",
+          what, name(lacking.operation), lacking.bytes, reason);
+    }
+    if (elsewhere >= 0) {
+      throw error(cudaErrorNotSupported,
+                  "membar: an atomic operation of %s is not atomic between all PEs, because PE %d has a link that does not "
+                  "support it: name "
+                  "fewer operations, or use signal<set> with one writer each",
+                  what, elsewhere);
     }
   }
 

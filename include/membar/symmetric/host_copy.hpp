@@ -57,7 +57,7 @@ struct copy_flag_calls {
 
 /// Returns whether copies are synchronous in the context of the current device. Creates the context if it does not exist yet.
 [[nodiscard]] inline bool context_is_synchronous() {
-  check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
+  check(cudaFree(nullptr), "check with nvidia-smi that the CUDA driver and the device work");
   unsigned flags = 0;
   check(as_runtime(copy_flags().context_get(&flags)));
   constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not define
@@ -153,11 +153,10 @@ class synchronous_copies {
         set_(!detail::allocation_is_synchronous(memory)) {
     if (set_) {
       if (const CUresult status = set(1); status != CUDA_SUCCESS) {
-        throw error(
-            detail::as_runtime(status),
-            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes this "
-            "flag from its context: create the context with CU_CTX_SYNC_MEMOPS, or copy with a stream",
-            memory, cudaGetErrorName(detail::as_runtime(status)));
+        throw error(detail::as_runtime(status),
+                    "membar: host copies of the memory at %p cannot be made synchronous (%s), because memory that the driver "
+                    "maps takes this flag from its context: create the context with CU_CTX_SYNC_MEMOPS, or copy with a stream",
+                    memory, cudaGetErrorName(detail::as_runtime(status)));
       }
     }
   }

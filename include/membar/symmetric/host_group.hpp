@@ -578,7 +578,8 @@ class host_group {
   [[nodiscard]] static owned_file new_socket() {
     owned_file made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!made) {
-      throw error(cudaErrorOperatingSystem, "membar: no socket could be created (%s): close files, or raise their limit",
+      throw error(cudaErrorOperatingSystem,
+                  "membar: no socket could be created (%s): close files, or raise the limit on open files (ulimit -n)",
                   std::strerror(errno));
     }
     return made;
@@ -619,10 +620,10 @@ class host_group {
         missing += (missing.empty() ? "" : ", ") + std::to_string(other);
       }
     }
-    throw error(cudaErrorTimeout,
-                "membar: PE %s did not join the group of %d within %lld ms: check that its process has started, and with this "
-                "rendezvous",
-                missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
+    throw error(
+        cudaErrorTimeout,
+        "membar: PE %s did not join the group of %d within %lld ms: check that its process was started with this rendezvous",
+        missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
   }
 
   std::shared_ptr<state> at_;  ///< the group's callbacks refer to the state without owning it
@@ -732,8 +733,8 @@ inline void host_group::introduce_others(clock::time_point deadline) {
       int ends[2];
       if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         throw error(cudaErrorOperatingSystem,
-                    "membar: no sockets could be created for a group of %d (%s): raise the limit of open files", at_->count,
-                    std::strerror(errno));
+                    "membar: no sockets could be created for a group of %d (%s): raise the limit on open files (ulimit -n)",
+                    at_->count, std::strerror(errno));
       }
       const owned_file first(ends[0]), second(ends[1]);
       letter to_one = letter_of(kind::neighbour), to_other = to_one;
@@ -763,11 +764,10 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     }
     if (clock::now() >= deadline) {
       meeting_place{path, where.directory, deserted}.remove();
-      throw error(
-          cudaErrorTimeout,
-          "membar: PE 0 did not open the rendezvous in %s within %lld ms: check that its process has started, and with this "
-          "directory",
-          where.directory.c_str(), static_cast<long long>(at_->budget.count()));
+      throw error(cudaErrorTimeout,
+                  "membar: PE 0 did not open the rendezvous in %s within %lld ms: check that its process was started with this "
+                  "directory",
+                  where.directory.c_str(), static_cast<long long>(at_->budget.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -191,7 +191,8 @@ class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
       : self_(self), bytes_(bytes), processes_(gathered_by(self, std::move(all_gather))) {
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
+    check(cudaFree(nullptr),
+          "check with nvidia-smi that the CUDA driver and the device work");  // this call creates the device's context
     try {
       share(mine);
     } catch (...) {
@@ -267,7 +268,7 @@ class ipc_memory {
     const detail::ipc_part part = detail::part_of_allocation(mine, bytes_);
     detail::refuse_other_sizes(detail::gathered(processes_, bytes_));
     if (bytes_ == 0) {
-      throw error(cudaErrorInvalidValue, "membar: 0 bytes cannot be shared by CUDA IPC: share at least one");
+      throw error(cudaErrorInvalidValue, "membar: 0 bytes cannot be shared through CUDA IPC: share at least one byte");
     }
     const auto start = reinterpret_cast<std::uintptr_t>(mine);
     const std::uintptr_t told = part.fault == fault::room ? part.size - (start - part.base) : start;
@@ -275,17 +276,18 @@ class ipc_memory {
     for (std::size_t i = 0; i != all.size(); ++i) {
       const auto what = static_cast<fault>(all[i] >> 56);
       if (what == fault::room) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: no PE shares memory by CUDA IPC, because PE %zu gave %zu bytes, but its allocation has only %llu bytes "
-            "from that address on: share fewer, or allocate more",
-            i, bytes_, all[i] & low_bits);
+        throw error(cudaErrorInvalidValue,
+                    "membar: no PE shares memory through CUDA IPC, because PE %zu gave %zu bytes, but its allocation has only "
+                    "%llu bytes "
+                    "from that address on: share fewer, or allocate more",
+                    i, bytes_, all[i] & low_bits);
       }
       if (what != fault::none) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: no PE shares memory by CUDA IPC, because PE %zu gave %s at 0x%llx: allocate it with cudaMalloc, "
-                    "or let process_memory allocate it",
-                    i, name(what), all[i] & low_bits);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: no PE shares memory through CUDA IPC, because PE %zu gave %s at 0x%llx: allocate it with cudaMalloc, "
+            "or let process_memory allocate it",
+            i, name(what), all[i] & low_bits);
       }
     }
     return part;
@@ -326,17 +328,18 @@ class ipc_memory {
       const auto other = static_cast<unsigned>(all[i] >> 32 & 0xffffff);
       const auto status = static_cast<cudaError_t>(all[i] & 0xffffffff);
       if (what == outcome::no_access) {
-        throw error(cudaErrorPeerAccessUnsupported,
-                    "membar: no PE shares memory by CUDA IPC, because the device of PE %zu has no peer access to that of PE "
-                    "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
-                    i, other);
+        throw error(
+            cudaErrorPeerAccessUnsupported,
+            "membar: no PE shares memory through CUDA IPC, because the device of PE %zu has no peer access to that of PE "
+            "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
+            i, other);
       }
       if (what == outcome::refused) {
-        throw error(
-            status,
-            "membar: no PE shares memory by CUDA IPC, because PE %zu could not open the memory of PE %u with %s (%s): give "
-            "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
-            i, other, cudaGetErrorName(status), cudaGetErrorString(status));
+        throw error(status,
+                    "membar: no PE shares memory through CUDA IPC, because PE %zu could not open the memory of PE %u with %s "
+                    "(%s): give "
+                    "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
+                    i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }
     }
   }

@@ -209,7 +209,7 @@ struct transport<nvshmem_reach> {
   template <amo Operation, class T, class Order>
   __device__ static T apply(const nvshmem_reach&, T* word, T value, pe other, Order) noexcept {
     static_assert((Operation & (every_type_amos | integer_amos)) != amo::none,
-                  "membar: NVSHMEM has neither minimum nor maximum between PEs: use amo_compare_exchange");
+                  "membar: NVSHMEM supports neither minimum nor maximum between PEs: use amo_compare_exchange");
     static_assert(std::is_integral_v<T> || (Operation & every_type_amos) != amo::none,
                   "membar: NVSHMEM cannot add to floating-point counters of other PEs: use amo_compare_exchange on their bits");
     before<Order>();

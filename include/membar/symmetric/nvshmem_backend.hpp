@@ -208,7 +208,7 @@ class basic_nvshmem_backend {
   /// Uses the current device, which must be the session's.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
-    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
+    check(cudaGetDevice(&device_), "check with nvidia-smi that the CUDA driver and the device work");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     if constexpr (visible == visibility::everywhere) {
       require_direct_reach();

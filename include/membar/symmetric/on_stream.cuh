@@ -149,7 +149,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
                    stream_handle stream) {
-  static_assert(!is_word<T>, "membar: words are not data: use their own operations");
+  static_assert(!is_word<T>, "membar: signals, counters and other words are not data: use their own operations");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 

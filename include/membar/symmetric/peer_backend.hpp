@@ -61,9 +61,10 @@ inline void validate_peers(const peer_facts& facts) {
   }
   for (std::size_t i = 0; i != facts.virtual_memory.size(); ++i) {
     if (facts.virtual_memory[i] == 0 && asked == peer_memory::mapped) {
-      throw error(cudaErrorNotSupported,
-                  "membar: device %d has no virtual memory management: ask for peer_memory::plain, which needs none",
-                  facts.devices[i]);
+      throw error(
+          cudaErrorNotSupported,
+          "membar: device %d does not support virtual memory management: request peer_memory::plain, which does not need it",
+          facts.devices[i]);
     }
     if (facts.virtual_memory[i] == 0) {
       return peer_memory::plain;
@@ -91,7 +92,7 @@ inline void validate_peers(const peer_facts& facts) {
 /// Returns the devices that this process sees.
 [[nodiscard]] inline std::vector<int> visible_devices() {
   int count = 0;
-  check(cudaGetDeviceCount(&count), "this call needs a working CUDA driver and device");
+  check(cudaGetDeviceCount(&count), "check with nvidia-smi that the CUDA driver and the device work");
   std::vector<int> devices(static_cast<std::size_t>(count));
   for (int i = 0; i != count; ++i) {
     devices[static_cast<std::size_t>(i)] = i;
@@ -150,18 +151,18 @@ class peer_region {
     const std::size_t count = devices.size();
     if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of %zu bytes was requested: ask for less than the devices have", bytes);
+                  "membar: a symmetric heap of %zu bytes was requested: ask for less memory than the devices have", bytes);
     }
     peer_region made(devices, (bytes + unit - 1) / unit * unit);
     check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
-          "the process has too little address space");
+          "make the symmetric heap smaller, because the process has too little address space");
     std::vector<CUmemAccessDesc> access(count);
     std::size_t different = 0;  // the number of different devices
     for (std::size_t i = 0; i != count; ++i) {
       const CUmemAllocationProp kind = memory_of(devices[i]);
       CUmemGenericAllocationHandle memory = 0;
       check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
-            "a device has too little free memory for the symmetric heap");
+            "make the symmetric heap smaller, because a device has too little free memory");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
       // From here on, the mapping owns the memory.
       const CUresult released = driver.release(memory);
@@ -188,7 +189,7 @@ class peer_region {
     for (std::size_t i = 0; i != devices.size(); ++i) {
       enable_access(devices[i], devices);
       const device_guard guard(devices[i]);
-      check(cudaMalloc(&made.bases_[i], bytes), "a device has too little free memory for the symmetric heap");
+      check(cudaMalloc(&made.bases_[i], bytes), "make the symmetric heap smaller, because a device has too little free memory");
     }
     std::vector<std::ptrdiff_t> distances(devices.size());
     for (std::size_t from = 0; from != devices.size(); ++from) {
@@ -200,7 +201,7 @@ class peer_region {
       const device_guard guard(devices[from]);
       void* table = nullptr;
       check(cudaMalloc(&table, distances.size() * sizeof(std::ptrdiff_t)),
-            "a device has too little free memory for the symmetric heap");
+            "make the symmetric heap smaller, because a device has too little free memory");
       made.distances_[from] = static_cast<std::ptrdiff_t*>(table);
       check(cudaMemcpy(table, distances.data(), distances.size() * sizeof(std::ptrdiff_t), cudaMemcpyHostToDevice));
     }
@@ -263,7 +264,7 @@ class peer_region {
   /// Creates the device's context. The runtime does this at the first call that needs the context, but the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
+    check(cudaFree(nullptr), "check with nvidia-smi that the CUDA driver and the device work");
   }
 
   static void enable_access(int device, const std::vector<int>& devices) {

@@ -63,8 +63,9 @@ class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
       : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
-    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
+    check(cudaGetDevice(&device_), "check with nvidia-smi that the CUDA driver and the device work");
+    check(cudaFree(nullptr),
+          "check with nvidia-smi that the CUDA driver and the device work");  // this call creates the device's context
     try {
       how_ = agreed_kind(group, how);
       agree_on_bytes(group, bytes);
@@ -120,7 +121,7 @@ class process_memory {
       ++lacking;
     }
     throw error(cudaErrorNotSupported,
-                "membar: the device of PE %zu cannot share memory between processes by %s: use one process for all GPUs "
+                "membar: the device of PE %zu cannot share memory between processes through %s: use one process for all GPUs "
                 "(peer_backend), or NVSHMEM",
                 lacking,
                 asked == shared_by::automatic ? "the files or fabric handles that the others use"
@@ -147,7 +148,8 @@ class process_memory {
     }
     if (unit == 0 || bytes == 0 || bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count_) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu bytes cannot be shared between processes: share at least one, and less than the devices have",
+                  "membar: %zu bytes cannot be shared between processes: share at least one byte, and less memory than the "
+                  "devices have",
                   bytes);
     }
     unit_ = unit;

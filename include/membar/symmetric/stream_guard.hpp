@@ -32,7 +32,8 @@ class stream_guard {
   /// `team` is the team's name in error messages.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
-    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "this call needs a working CUDA driver and device");
+    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming),
+          "check with nvidia-smi that the CUDA driver and the device work");
   }
   stream_guard(const stream_guard&) = delete;
   stream_guard& operator=(const stream_guard&) = delete;
@@ -75,7 +76,7 @@ class stream_guard {
   [[nodiscard]] static unsigned long long capture_of(cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
-    check(cudaStreamGetCaptureInfo(stream, &capture, &id), "pass a stream that exists, of the current device");
+    check(cudaStreamGetCaptureInfo(stream, &capture, &id), "pass an existing stream of the current device");
     return capture == cudaStreamCaptureStatusActive ? id : 0;
   }
 
@@ -97,7 +98,7 @@ class stream_guard {
     user found{.stream = stream, .id = capture_of(stream)};
     found.captured = found.id != 0;
     if (!found.captured) {
-      check(cudaStreamGetId(stream, &found.id), "pass a stream that exists, of the current device");
+      check(cudaStreamGetId(stream, &found.id), "pass an existing stream of the current device");
     }
     return found;
   }

@@ -38,16 +38,15 @@ class team {
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a team of %d PEs from PE %d on, %d apart, was requested: a team needs at least 1 PE, numbers from 0 "
-                  "on, and a distance of at least 1",
+                  "membar: a team of %d PEs starting with PE %d, %d apart, was requested: a team needs at least 1 PE, PE "
+                  "numbers of 0 or more, and a distance of at least 1",
                   size, first.index(), stride);
     }
     if (size - 1 > (std::numeric_limits<int>::max() - first.index()) / stride) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a team of %d PEs from PE %d on, %d apart, was requested: its last PE would be beyond PE %d, the greatest "
-          "number: ask for fewer PEs, or for a smaller distance",
-          size, first.index(), stride, std::numeric_limits<int>::max());
+      throw error(cudaErrorInvalidValue,
+                  "membar: a team of %d PEs starting with PE %d, %d apart, was requested: its last PE would be beyond PE %d, "
+                  "the largest possible number: ask for fewer PEs, or for a smaller distance",
+                  size, first.index(), stride, std::numeric_limits<int>::max());
     }
     return {first.index(), size == 1 ? 1 : stride, size};
   }
@@ -58,11 +57,10 @@ class team {
     for (const pe each : members) {
       const int index = each.index();
       if (index < 0 || index >= most_listed) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %d was listed as a member of a team: a list can have PEs 0 to %d; make a team of other PEs with "
-            "team::strided",
-            index, most_listed - 1);
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d was listed as a member of a team: a list can contain only PEs 0 to %d; make a team of other "
+                    "PEs with team::strided",
+                    index, most_listed - 1);
       }
       if (made.is_listed(index)) {
         throw error(cudaErrorInvalidValue, "membar: PE %d was listed twice as a member of a team: list it once", index);

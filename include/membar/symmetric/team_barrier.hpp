@@ -127,12 +127,11 @@ class team_barrier {
         detail::refuse_difference(i, theirs, all[0]);
       }
       if (theirs != all[0]) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: the team of a barrier differs between PEs: the process of PE %d names a different team than the process "
-            "of PE 0, and "
-            "here it is %s: make each team in every process, in the same order, even in processes without a PE of the team",
-            i, detail::team_text(members).text);
+        throw error(cudaErrorInvalidValue,
+                    "membar: the team of a barrier differs between PEs: the process of PE %d names a different team than the "
+                    "process of PE 0, and this process names %s: make each team in every process, in the same order, even in "
+                    "processes without a PE of the team",
+                    i, detail::team_text(members).text);
       }
     }
     if (const int last = members[members.size() - 1].index(); last >= backend.count()) {

@@ -136,8 +136,8 @@ void not_loaded(std::string_view text, int error) {
   for (const delayed_kernel& k : asked().kernels) {
     if (membar::witness::has_constant_delays(text, k.name)) {
       report({{"kernel", k.name}, {"sites", json::array()}});
-      report({{"problem", "the driver does not load " + k.name + " with delays (CUDA error " + std::to_string(error) +
-                              "), so that the program's own code ran"}});
+      report({{"problem", "the driver could not load " + k.name + " with delays added (CUDA error " + std::to_string(error) +
+                              "), so the program's own code ran"}});
     }
   }
 }

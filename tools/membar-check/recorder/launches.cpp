@@ -532,8 +532,8 @@ void complain_about_captured(const CUlaunchConfig& config) {
   });
   if (is_dependent && (session::get().asked().flags & flag_dependents) != 0) {
     session::get().complain(
-        "programmatic dependent launches were captured into a graph, which --pdl does not look at: run the program without "
-        "graphs");
+        "programmatic dependent launches were captured into a graph, and --pdl does not examine graphs: run the program "
+        "without graphs");
   }
 }
 

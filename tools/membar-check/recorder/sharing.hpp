@@ -76,9 +76,8 @@ CUresult on_event_opened(CUevent* event, CUipcEventHandle handle) {
   if (session::get().watches()) {
     quietly([] {
       keep_complaint(
-          "an event of another process was opened, which is not followed: launches that such an event orders are recorded as "
-          "if they "
-          "ran at once");
+          "an event from another process was opened, and the recorder does not follow such events: launches that they order "
+          "are recorded as concurrent");
     });
   }
   return next<Id>(event, handle);
@@ -89,10 +88,9 @@ CUresult on_pool_imported(CUmemoryPool* pool, void* from, CUmemAllocationHandleT
   if (session::get().watches()) {
     quietly([] {
       keep_complaint(
-          "a memory pool was imported, of which the driver does not tell whose it is: if it is another process's, the launches "
-          "of "
-          "the two are scenarios of their own. Memory shared by cudaIpcOpenMemHandle or cuMemImportFromShareableHandle is "
-          "joined");
+          "a memory pool was imported, and the driver does not report which process exported it: if it was another process, "
+          "the launches of the two processes are recorded as separate scenarios. Memory that is shared through "
+          "cudaIpcOpenMemHandle or cuMemImportFromShareableHandle does not have this limitation");
     });
   }
   return next<Id>(pool, from, type, flags);

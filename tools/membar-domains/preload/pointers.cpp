@@ -72,7 +72,8 @@ const sizes* sizes_of(CUfunction kernel) {
     if (known == CUDA_ERROR_NOT_FOUND) {
       tells_sizes = false;
       of.complain(
-          "the driver does not report the sizes of kernel arguments, so no launch counts as far: install a driver for CUDA "
+          "the driver does not report the sizes of kernel arguments, so no launch matches a :far rule: install a driver for "
+          "CUDA "
           "12.4 or newer");
     }
     if (known != CUDA_SUCCESS) {

@@ -322,7 +322,7 @@ bool session::listed_in(CUgraphExec exec) {
 void session::flush() {
   const std::lock_guard lock(file_mutex_);
   if (file_ != nullptr && (std::fflush(file_) != 0 || std::ferror(file_) != 0)) {
-    complain("there was no space for some records, so the report lacks them: set TMPDIR to a folder with free space");
+    complain("there was no space for some records, so the report omits them: set TMPDIR to a folder with free space");
   }
 }
 

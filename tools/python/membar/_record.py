@@ -30,7 +30,7 @@ def checker():
     for place in (os.environ.get("MEMBAR_CHECK"), _PACKAGE / "bin" / "membar-check", shutil.which("membar-check")):
         if place and os.access(place, os.X_OK):
             return str(place)
-    raise RuntimeError("membar: membar-check was not found: install the wheel with the commands, or name the program in MEMBAR_CHECK")
+    raise RuntimeError("membar: membar-check was not found: install a wheel that contains the commands, or set MEMBAR_CHECK to the program's path")
 
 
 def recorder():

@@ -116,7 +116,7 @@ class _SetAside:
     def _limit(self, device, size):
         with _driver.primary_context(device):
             _driver.call("cuCtxSetLimit", _driver.LIMIT_PERSISTING_L2_CACHE_SIZE, ctypes.c_size_t(size),
-                         remedy="the L2 set-aside cannot be changed here, for example under MPS")
+                         remedy="the L2 set-aside cannot be changed; under MPS, set CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT before the server starts")
 
     def _found(self, device):
         found = ctypes.c_size_t()
@@ -169,7 +169,7 @@ def persisting(array, *, stream=None, hit_ratio=None):
     if largest == 0:
         raise ValueError(f"membar: device {device} cannot set aside L2: use a GPU of compute capability 8.0 or newer that is not a MIG instance")
     if size > largest_window:
-        raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} has {largest_window}: pass the part that is used most")
+        raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} has {largest_window}: pass the most frequently used part")
     ratio = min(1.0, largest / size) if hit_ratio is None else float(hit_ratio)
     if hit_ratio is None and int(ctypes.c_float(ratio).value * size) > largest:
         ratio *= 1 - 2**-22  # rounding to float must not exceed the set-aside
