@@ -44,7 +44,7 @@ def compare(scenario, folder):
     if DRIVER:
         environment |= {"LD_LIBRARY_PATH": DRIVER, "FAKE_DRIVER_PARAMETERS": str(folder / f"{name}.parameters")}
     try:
-        subprocess.run([CHECK, "record", "--all", f"--output={recording}", "--", sys.executable, ROOT / "tests/record/replay.py", with_ptx, ptx],
+        subprocess.run([CHECK, "record", "--all", f"--output={recording}", "--", sys.executable, "-S", ROOT / "tests/record/replay.py", with_ptx, ptx],
                        capture_output=True, timeout=60, env=environment)
     except subprocess.TimeoutExpired:
         pass

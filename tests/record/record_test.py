@@ -766,24 +766,40 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 class Images(Recorder):
     """Tests images as nvcc produces them."""
 
-    def image(self, *options):
-        (self.folder / "kernels.cu").write_text(SOURCE)
-        subprocess.run([NVCC, *options, "-o", self.folder / "image", self.folder / "kernels.cu"], check=True, timeout=120, capture_output=True)
-        return self.folder / "image"
+    @classmethod
+    def setUpClass(cls):
+        held = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(held.cleanup)
+        cls.images = pathlib.Path(held.name)
+        cls.source = cls.images / "kernels.cu"
+        cls.source.write_text(SOURCE)
+
+    def image(self, kind, *options):
+        """Compiles the kernels, unless another test has compiled them with these options."""
+        path = self.images / "_".join(["kernels", kind, *options])
+        if not path.exists():
+            subprocess.run([NVCC, f"-{kind}", *options, "-o", path, self.source], check=True, timeout=120, capture_output=True)
+        return path
 
     def test_ptx_is_found_in_fatbins(self):
-        for how in ([], ["-no-compress"], ["--compress-mode=speed"]):
+        cubin, ptx = self.image("cubin", "-arch=sm_90"), self.image("ptx", "-arch=sm_90")
+        newer = self.folder / "newer.ptx"
+        newer.write_text(re.sub(r"(?m)^\.target sm_90$", ".target sm_120", ptx.read_text()))
+        images = [f"--image3=kind={kind},sm={sm},file={file}" for kind, sm, file in (("ptx", 90, ptx), ("elf", 90, cubin), ("ptx", 120, newer))]
+        nvcc = ("-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_90,code=compute_90", "-gencode=arch=compute_120,code=compute_120")
+        for how in ("nvcc", "-compress=false", "--compress-mode=speed"):  # as nvcc calls fatbinary for its options on compression
             with self.subTest(how):
-                image = self.image("-fatbin", *how, "-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_90,code=compute_90",
-                                   "-gencode=arch=compute_120,code=compute_120")
+                image = self.image("fatbin", *nvcc) if how == "nvcc" else self.folder / "image"
+                if how != "nvcc":
+                    subprocess.run([NVCC.resolve().with_name("fatbinary"), f"--create={image}", "-64", how, *images], check=True, timeout=60)
                 recorded = self.record("put", "small", module=image)
                 self.assertEqual(list(recorded.scenarios()), ["put_1"])
                 self.assertIn(b".target sm_90", recorded.files["put.ptx"])
                 self.assertNotIn("note PTX", recorded.scenarios()["put_1"])
 
     def test_ptx_is_found_that_an_assembler_was_given(self):
-        image = self.image("-cubin", "-arch=sm_90")
-        subprocess.run([NVCC, "-ptx", "-arch=sm_90", "-o", self.folder / "temporary.ptx", self.folder / "kernels.cu"], check=True, timeout=120)
+        image = self.image("cubin", "-arch=sm_90")
+        shutil.copy(self.image("ptx", "-arch=sm_90"), self.folder / "temporary.ptx")
         shutil.copy("/bin/true", self.folder / "ptxas")
         script = f"{self.folder}/ptxas -o none {self.folder}/temporary.ptx && rm {self.folder}/temporary.ptx && exec {PROGRAM} {image} put"
         done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c", script], capture_output=True, text=True,
@@ -793,7 +809,7 @@ class Images(Recorder):
         self.assertEqual(recorded.check("put_1"), "verified")
 
     def test_a_kernel_without_ptx_is_attached_to_its_source(self):
-        image = self.image("-cubin", "-arch=sm_90")
+        image = self.image("cubin", "-arch=sm_90")
         silent = self.record("put", module=image)
         self.assertEqual(silent.scenarios(), {})
         self.assertIn("1 kernel has only machine code: put. They are not recorded unless --kernels names them. To get PTX, build with nvcc's", silent.said)
@@ -807,7 +823,7 @@ class Images(Recorder):
                                env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("the source has no kernel 'put'; did you mean 'putt'?", wrong.stderr)
-        right = subprocess.run([CHECK, "attach", scenario, "--source", self.folder / "kernels.cu", "--", "-DNDEBUG"], capture_output=True,
+        right = subprocess.run([CHECK, "attach", scenario, "--source", self.source, "--", "-DNDEBUG"], capture_output=True,
                                text=True, timeout=120, env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")
@@ -829,7 +845,7 @@ class Images(Recorder):
             self.assertIn("\tverified\t", checked.stdout, checked.stdout + checked.stderr)
 
     def test_launches_of_one_kernel_without_ptx_that_run_at_once_are_one_scenario(self):
-        recorded = self.record("race", module=self.image("-cubin", "-arch=sm_90"), options=["--kernels=late"])
+        recorded = self.record("race", module=self.image("cubin", "-arch=sm_90"), options=["--kernels=late"])
         (text,) = recorded.scenarios().values()
         self.assertEqual(text.count("\nlaunch late "), 2)
 
