@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "bench" / "common"), str(pathlib.Path(__file__).resol
 import asynchronous_figures  # noqa: E402
 import guide_figures  # noqa: E402
 import header_figures  # noqa: E402
+import record_figures  # noqa: E402
 import start_tables  # noqa: E402
 import unbound_figures  # noqa: E402
 from results import parsed  # noqa: E402
@@ -252,6 +253,7 @@ TABLES = {README: {"one number": one_number},
           "docs/bugs.md": {"bugs on a GPU": bugs},
           "docs/witness.md": {"witnessed bugs": witnessed("examples/bugs", "h100/witness"), "witnessed dependents": witnessed_dependents},
           "docs/found.md": {"witnessed faults": witnessed("examples/found", "h100/witness_found")},
+          **record_figures.TABLES,
           **start_tables.TABLES}
 SAYS = {}
 for made in (guide_figures, header_figures):  # A page may have figures of both kinds.
