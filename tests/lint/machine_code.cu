@@ -6,7 +6,7 @@ __device__ void wait_for_kernel_before() { asm volatile("griddepcontrol.wait;" :
 __device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 
-// The two integers of the index are also parameters.
+// The index is computed from two further parameters.
 __global__ void early_write(float* out, const float* in, long long stride, int first) {
   out[threadIdx.x * stride + first] = 0;
   wait_for_kernel_before();

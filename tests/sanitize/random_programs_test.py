@@ -42,8 +42,8 @@ class Case:
 
 
 def sanitized(checker, paths, schedules):
-    """Returns for each file the statuses of its findings, or None if it cannot be sanitized, and the findings that were not
-    confirmed."""
+    """Returns a pair for each file: the statuses of its findings, or None if the file cannot be sanitized, and the
+    findings that were not confirmed."""
     done = subprocess.run([checker, "sanitize", "--confirm", f"--schedules={schedules}", "--format=json", *paths], capture_output=True, text=True)
     try:
         files = json.loads(done.stdout)["files"]

@@ -202,10 +202,10 @@ def main():
         code, out, err = run("host.scenario")
         expect("host threads", code == 2 and "host.scenario: 4:1: witness launches kernels on one GPU, and does not support host threads" in err, (code, out, err))
         code, out, err = run("late.scenario")
-        expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after that of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
+        expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after the launch of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
                (code, out, err))
         code, out, err = run("both.scenario")
-        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and depends on another launch" in err,
+        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after the launch of 'calm' and is the dependent of a third launch" in err,
                (code, out, err))
         for name in ("behind", "chain"):
             code, out, err = run(f"{name}.scenario", "--runs=300")

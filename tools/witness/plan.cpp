@@ -333,11 +333,11 @@ void require_order(const std::vector<membar_witness::launch>& all) {
       mine.insert(further.begin(), further.end());
     }
     for (const int before : l.after) {
-      const std::string names = "the launch of '" + check::source_name(l.kernel) + "' comes after that of '" +
+      const std::string names = "the launch of '" + check::source_name(l.kernel) + "' comes after the launch of '" +
                                 check::source_name(model::at(all, before).kernel) + "'";
       if (mine.count(before) == 0) {
-        throw model::error("witness: " + names +
-                           " and depends on another launch: put the launch that it depends on after it as well");
+        throw model::error("witness: " + names + " and is the dependent of a third launch: put the third launch after '" +
+                           check::source_name(model::at(all, before).kernel) + "' as well");
       }
       if (l.dependent_on < 0 && model::at(recorded_by, before) > k) {
         throw model::error("witness: " + names + ", whose dependent launch of '" +

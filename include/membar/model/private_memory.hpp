@@ -129,7 +129,7 @@ class private_memory : public thread_paths {
  private:
   struct interleaving {
     event_set watched = 0;
-    event_set left = 0;  ///< the memory that is interleaved after this memory
+    event_set left = 0;  ///< the accesses to memory that is interleaved later
     std::set<std::vector<std::int64_t>>& seen;
   };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher, to which warps pass their releases at a narrow scope, without waiting. The publisher publishes them at a wide
-/// scope, many of them with a single fence. The computing warps therefore issue no system-scope fences.
+/// A publisher, which issues releases on behalf of other warps. A warp hands its value to the publisher with a release at a
+/// narrow scope; the publisher makes the values visible at a wide scope, many of them with a single fence. The computing warps
+/// therefore issue no system-scope fences.
 #pragma once
 
 #include <membar/atomic.cuh>
