@@ -27,7 +27,7 @@ struct plan {
   std::uint64_t seed = 1;
   /// The number of randomly drawn parameter sets, in addition to given and tuned ones.
   int draws = 4;
-  /// The time to tune each shape and place, on the control that shows its outcome most often.
+  /// The time for tuning each shape and place. Tuning runs the control that shows its outcome most often.
   double tune_seconds = 0;
   std::vector<membar::litmus::parameters> given{};  ///< The parameter sets to start with.
   double hunt_seconds = 0;  ///< If not 0, guarantees run in turns until one is broken or this time is up.

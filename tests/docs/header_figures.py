@@ -309,7 +309,7 @@ MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |
                 "nvshmem_and_acquire/*/bytes:16"),
             "| 16 bytes, packed | {} |": us("membar_peer_packed/thread:1/bytes:16"),
             "| 1 KiB, `put_signal` | {} | {} | {} |": us(*(f"{arm}/*/bytes:1024" for arm in ("membar_peer", "nvshmem", "nvshmem_and_acquire"))),
-            "| 1 KiB, packed: in pieces, one per thread; the whole message to all threads of a block | {}; {} |": us(
+            "| 1 KiB, packed: one piece per thread; the whole message to every thread of a block | {}; {} |": us(
                 "membar_peer_packed_pieces/lanes:8/bytes:1024", "membar_peer_packed/block:96/bytes:1024"),
             "| barrier, by 256 threads | {} | {} | {} |": barrier(*(f"{arm}_by_block{more}/threads:256" for arm, more in (
                 ("membar_peer", ""), ("nvshmem", ""), ("nvshmem", "_and_acquire")))),

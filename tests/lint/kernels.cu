@@ -716,7 +716,7 @@ __global__ void right_launch_without_access() { let_next_kernel_begin(); }
 
 // A warning that the source allows.
 __global__ void allowed_early_write(float* out, const float* in) {
-  // membar: allow pdl-write-before-wait nobody else has this memory
+  // membar: allow pdl-write-before-wait no other kernel accesses this memory
   out[threadIdx.x] = 0;
   wait_for_kernel_before();
   out[threadIdx.x + 1024] = in[threadIdx.x];

@@ -631,7 +631,8 @@ TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks
   cluster.other = 1;  // PE 0, encoded as its number plus 1
   cluster.after = 3;  // The other process differs after size, element and alignment.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
-            "membar: an alignment of 128 was requested, but the backend's memory on PE 0 is aligned to less: ask for 256 at "
+            "membar: an alignment of 128 bytes was requested, but the backend's memory on PE 0 has a smaller alignment: ask "
+            "for 256 at "
             "most, or for peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }

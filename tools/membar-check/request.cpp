@@ -110,9 +110,9 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   number("--seed", how.options.seed, "a number, at least 1",
          "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding shows it again");
   app.add_flag(repair_name, repair,
-               "for a file that is not verified, find the smallest changes of orders, scopes, fences\nand barriers, at most N "
-               "(default 3, at most 6), that make it verify; for a verified file,\n"
-               "list the orders that are stronger than it needs");
+               "for a file that is not verified, find the smallest sets of at most N changes to orders,\nscopes, fences and "
+               "barriers that make it verify (N is 1 to 6, default 3); for a\nverified file, list the orders that are stronger "
+               "than needed");
   add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
        "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table for the NVIDIA "

@@ -309,8 +309,8 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
       return ended;
     }
     report = gains(lanes_of(results));
-    how = "Each run used one mode: " + std::to_string(results.size()) + " of at most " + std::to_string(3 * asked.runs) +
-          " runs.\n";
+    how = "The program ran " + std::to_string(results.size()) + " times (at most " + std::to_string(3 * asked.runs) +
+          "), each time in one mode.\n";
   } else if (!known) {
     say(with_status(ended) + ", so membar-domains does not repeat it in each mode, which " +
         (in_graphs ? "is needed for a graph that could not be instantiated twice" : "would be needed for a result"));

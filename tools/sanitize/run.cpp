@@ -250,7 +250,7 @@ class schedule_run {
     return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
   }
 
-  /// Runs the blocks of a launch in parts while they do not communicate. Returns false if no launch whose blocks may run in
+  /// Runs the blocks of a launch in parts for as long as the parts do not communicate. Returns false if no launch whose blocks may run in
   /// parts can begin.
   bool run_parts() {
     const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),

@@ -238,7 +238,7 @@ struct run_state {
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// Discards the last event, unless it completes the finding that is being looked for.
+  /// Discards the last event, unless that event produced the finding that is being searched for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();

@@ -571,11 +571,11 @@ class heap {
     const auto all = detail::gathered(*backend_, less);
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: an alignment of %zu was requested, but the backend's memory on PE %llu is aligned to less: ask for 256 at "
-            "most, or for peer_memory::mapped",
-            alignment, one - 1);
+        throw error(cudaErrorInvalidValue,
+                    "membar: an alignment of %zu bytes was requested, but the backend's memory on PE %llu has a smaller "
+                    "alignment: ask for 256 at "
+                    "most, or for peer_memory::mapped",
+                    alignment, one - 1);
       }
     }
   }

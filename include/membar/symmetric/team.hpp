@@ -123,7 +123,7 @@ class team {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Converts the team to the form with equal distances, if possible.
+  /// Returns the team in strided form if its PEs are at equal distances, and unchanged otherwise.
   [[nodiscard]] team canonical() const {
     const int first = (*this)[0].index();
     const int stride = size_ == 1 ? 1 : (*this)[1].index() - first;

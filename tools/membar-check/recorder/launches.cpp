@@ -385,8 +385,9 @@ void record_memory(json& line, const kernel& k, const std::vector<window>& windo
     }
   }
   if (copies && pieces.empty() && copier.bytes() != 0) {
-    session::get().complain("the contents of " + std::to_string(copier.bytes()) + " bytes of a launch of '" + k.name +
-                            "' did not fit into the recorder's 128 MiB of pinned memory: record a smaller launch");
+    session::get().complain("a launch of '" + k.name + "' uses " + std::to_string(copier.bytes()) +
+                            " bytes of memory, which do not fit into the recorder's 128 MiB of pinned memory, so their "
+                            "contents were not recorded: record a smaller launch");
   }
   const auto copy = [&](CUdeviceptr from, std::uint64_t count) {
     return pieces.contains({from, count}) ? copier.file_of(from, count) : std::string();
