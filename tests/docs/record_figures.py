@@ -5,7 +5,7 @@ import re
 
 from start_tables import table
 
-FILE, FILE_OF_TWO = "h200/record_frameworks", "h200-x2/record_frameworks"
+FILES, FILE_OF_TWO = ("h200/record_frameworks", "h200/record_numba"), "h200-x2/record_frameworks"  # later files replace steps
 PROGRAMS = {  # the steps of record_frameworks.py
     "nvcc": "nvcc, cooperative groups, a table of pointers, a graph",
     "attach": "the same without PTX, and `membar-check attach`",
@@ -53,16 +53,22 @@ def result(row):
     return "; ".join(words) or "no kernel that synchronizes"
 
 
-def tried(results, file=FILE, gpus=1):
-    told = results.read(file)
-    context = told["context"]
+def tried(results, files=FILES, gpus=1):
+    told = [results.read(file) for file in files]
+    context = told[0]["context"]
     packages = ", ".join(f"{name} {version}" for name, version in context["packages"].items())
-    steps = {step: row for step, row in told["steps"].items() if "skipped" not in row and row.get("GPUs", 1) == gpus}
-    rows = [[PROGRAMS[step] + (", two processes on one GPU" if row.get("GPUs") == 1 else ""), recorded(row), result(row)] for step, row in steps.items()]
+    all_steps = {step: row for each in told for step, row in each["steps"].items()}
+    steps = {step: row for step, row in all_steps.items() if "skipped" not in row and row.get("GPUs", 1) == gpus}
+    rows = [[named(step, row), recorded(row), result(row)] for step, row in steps.items()]
     toolkit = re.search(r"cuda_([\d.]+)\.", context["nvcc"])
     machine = ("one " if gpus == 1 else "two ") + context["machine"].removeprefix("NVIDIA ")
     return (f"On {machine}, driver {context['driver']}, CUDA {toolkit[1] if toolkit else 'unknown'}, {context['date']}, with {packages}:"
             f"\n\n{table(['program', 'recorded', 'result'], rows)}")
 
 
-TABLES = {"docs/record.md": {"tried programs": tried, "tried programs on two GPUs": lambda results: tried(results, FILE_OF_TWO, 2)}}
+def named(step, row):
+    own = f", with {', '.join(row['own packages'])}" if "own packages" in row else ""
+    return PROGRAMS[step] + (", two processes on one GPU" if row.get("GPUs") == 1 else "") + own
+
+
+TABLES = {"docs/record.md": {"tried programs": tried, "tried programs on two GPUs": lambda results: tried(results, (FILE_OF_TWO,), 2)}}
