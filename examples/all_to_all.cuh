@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places, with enough
+/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places. There is enough
 /// space for the worst case. The destination of each row is known only on the device. A row whose destination is not a PE, such
 /// as -1, is not sent, and comes back as zeros. This works in every replay of a captured graph, with one process for all GPUs
 /// or one process for each.
@@ -64,7 +64,7 @@ __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsig
 }
 
 /// Sends each row to the PE that handles it, and sends each PE its count. When the kernel has ended, `counts[p]` rows of PE p
-/// are at `place(p, 0)` and after it, because each block has passed a barrier with the same block of every PE after that block
+/// are stored from `place(p, 0)` on, because each block has passed a barrier with the same block of every PE after that block
 /// had sent its rows.
 template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar's all-reduce as PyTorch operators, in PyTorch's symmetric memory: in a tensor-parallel layer that torch.compile traces without a
-graph break, compared with NCCL's results, captured in a CUDA graph and replayed with other data each time.
+"""membar's all-reduce as PyTorch operators, in PyTorch's symmetric memory. A tensor-parallel layer uses the operators, and
+torch.compile traces the layer without a graph break. The layer's results are compared with NCCL's, and a CUDA graph of the
+layer is replayed with other data each time.
 
     torchrun --nproc-per-node 2 examples/pytorch_all_reduce.py
 
@@ -49,7 +50,7 @@ def extension(rank):
 
 
 class AllReduce:
-    """All-reduces of tensors of one type in a group, also as operators that take its name. Construction is collective."""
+    """All-reduces of tensors of one type in a group. The operators find an object by its name. Construction is collective."""
 
     def __init__(self, name, rank, dtype, most, most_in_one_shot=0):
         element = torch.empty((), dtype=dtype).element_size()

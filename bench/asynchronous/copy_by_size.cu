@@ -339,7 +339,7 @@ double once_a_turn(bench::workload work) { return work.turns; }
 
 template <unsigned Bytes>
 void latencies(std::vector<bench::comparison>& all) {
-  // A region of 4 MiB stays in L2; with 1 GiB, no byte is read twice in a launch.
+  // A region of 4 MiB stays in L2; in a region of 1 GiB, no byte is read twice in a launch.
   all.push_back({"copy_by_size/latency/from_l2/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, 4 * megabyte)});
   all.back().bytes = Bytes;
   all.push_back({"copy_by_size/latency/from_memory/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, whole)});

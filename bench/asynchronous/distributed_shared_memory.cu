@@ -107,8 +107,8 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
   membar::cluster_sync();
 }
 
-// Global memory that chains of accesses read zeros from, and that sums are added to. All variants use the same memory, because
-// a multiprocessor is closer to one half of L2.
+// Global memory from which chains of accesses read zeros, and to which sums are added. All variants use the same memory,
+// because a multiprocessor is closer to one half of L2.
 unsigned* zeros_in_global_memory() {
   static const support::device_memory<unsigned> words(cells);
   return words.get();

@@ -61,7 +61,7 @@ struct by_generic_load {
   }
 };
 
-/// One thread follows `warm` links of a chain, and then `hops` links. The result is the time that the latter take.
+/// One thread follows `warm` links of a chain, and then `hops` more. The result is the time that the `hops` links take.
 template <class Read>
 __global__ void chase(link from, int warm, chase_result* result) {
   link at = from;
@@ -229,7 +229,8 @@ __global__ void chase_local(unsigned step, chase_result* result) {
   *result = {end - begin, at + (places[step] & 1)};
 }
 
-/// Chains without memory: an instruction that waits for the register of the previous one, and a shuffle from a given lane.
+/// Chains without memory accesses: instructions that each wait for the previous instruction's register, and shuffles from a
+/// given lane.
 template <bool Shuffle>
 __global__ void chase_register(float factor, chase_result* result) {
   int at = static_cast<int>(threadIdx.x);
@@ -271,7 +272,7 @@ __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsig
   for (int turn = 0; turn != turns; ++turn) {
 #pragma unroll
     for (int i = 0; i != 8; ++i) {
-      // Each block's own copy is in L1; loads of memory that all blocks share bypass L1.
+      // Each block's own copy is in L1; loads from memory that all blocks share bypass L1.
       const uint4 value =
           Each ? membar::load_weak(memory + (at & mask)) : membar::load_weak(memory + (at & mask), membar::cache_op::cg);
       sum.x ^= value.x;

@@ -17,8 +17,8 @@ unfinished runs are stopped. Finished runs are saved in --out, and the same comm
 compiled kernels, so that a machine without nvcc can run them.
 
 With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,
-and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the latter graphs every vertex has a neighbour, and
-two vertices have the same neighbours, so that each planted race can happen and no index is out of bounds.
+and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the graphs of 4 vertices, every vertex has
+a neighbour, and two vertices have the same neighbours, so that each planted race can happen and no index is out of bounds.
 """
 
 import argparse

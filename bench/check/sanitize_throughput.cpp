@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many instructions per second the sanitizer executes in straight-line code, accesses, barriers, atomics, fences
-// and chains of blocks, and how its time grows with the launch. The sanitizer runs one schedule on one host thread, or on two
-// if blocks do not communicate.
+// and chains of blocks, and how its time grows with the size of the launch. The sanitizer runs one schedule on one host thread,
+// or on two if blocks do not communicate.
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>

@@ -36,7 +36,7 @@ using axis = std::vector<T>;
 /// A case's name, with a placeholder for the value of each axis: `{}`, `{02}` for at least two digits, `{.3}` for three decimals.
 struct case_name {
   std::string text;
-  std::string waived{};  ///< The reason why this case cannot be measured here; empty if it can.
+  std::string waived{};  ///< The reason why this case cannot be measured here, or empty if it can.
   int repetitions = 0;   ///< The number of repetitions; 0 means as many as the bench's other cases have.
 
   case_name(const char* name) : text(name) {}

@@ -27,8 +27,7 @@ namespace bench {
 /// The location of memory relative to the device that reads it. Managed memory is on the device.
 enum class place { device, managed, mapped, peer };
 
-/// The contents of memory: random words; or, in the first bytes of each line, the address of another line, or its index in
-/// words.
+/// The contents of memory: random words, or lines whose first bytes contain another line's address or its index in words.
 enum class content { words, chain, indices };
 
 /// Returns the first other GPU whose memory the device can access, or -1.

@@ -42,7 +42,7 @@ struct command_result {
   return result;
 }
 
-/// Returns the output of a command, without its standard error; empty if it cannot run.
+/// Returns a command's standard output, or an empty string if the command cannot run.
 [[nodiscard]] inline std::string output_of(const std::string& command) { return run_command(command + " 2>/dev/null").output; }
 
 /// Returns a CUDA version number such as 13000 as "13.0".
@@ -70,7 +70,7 @@ struct command_result {
   return lower_case(address);
 }
 
-/// Returns the NUMA node of the host that the device is attached to, or "unknown".
+/// Returns the host's NUMA node to which the device is attached, or "unknown".
 [[nodiscard]] inline std::string numa_node(int device) {
   std::ifstream file("/sys/bus/pci/devices/" + pci_address(device) + "/numa_node");
   int node = -1;

@@ -105,7 +105,7 @@ class Page:
 
     def bars(self, name, title, y_label, groups, log_y=False, from_one=False):
         """`groups` is {group: {variant: value}}; `log_y` is for values that span several orders of magnitude; `from_one` is
-        for ratios: each bar starts at 1, on a scale on which 1/2 and 2 are equally far from 1."""
+        for ratios, and starts each bar at 1, on a scale on which 1/2 and 2 are equally far from 1."""
         if pyplot is None:
             return ""
         arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))

@@ -69,7 +69,7 @@ void there_and_back(benchmark::State& state) {
 }
 BENCHMARK(there_and_back)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// The host waits for all PEs in every tenth round, so that earlier operations no longer matter; each time it records an event.
+// In every tenth round, the host records an event and waits for all PEs, so that earlier operations no longer matter.
 void rounds_that_the_host_waits_for(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {

@@ -248,7 +248,8 @@ class Bench:
         return out
 
     def step_cost(self, pairs):
-        """Measures what the library costs a decode step on one GPU if no kernel is listed, as a graph and launch by launch."""
+        """Measures what the library costs a decode step on one GPU if no kernel is listed, when the step is one
+        graph and when its kernels are launched one by one."""
         runs = [{step: {how: ran[how][step]['p50'] for how in ('without', 'with')} for step in ('graph', 'eager')}
                 for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}

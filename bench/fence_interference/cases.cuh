@@ -87,7 +87,7 @@ inline bool in_default_set(const victim_description& victim, std::string_view no
     return saturating && victim.name.find("acq_rel") != std::string::npos;
   }
   const std::string_view far = has_peer ? "nvlink" : "host";
-  // A fence of block scope has nothing to wait for. Paced traffic shows this best, because the link then has spare capacity.
+  // A fence at block scope has nothing to wait for. Paced traffic shows this best, because the link then has spare capacity.
   return (starts_with(noise, far) && (saturating || (victim.scope != thread_scope::cluster && noise != "nvlink_both.paced"))) ||
          ((victim.scope == thread_scope::system || victim.scope == thread_scope::block) && noise == "host.saturating");
 }

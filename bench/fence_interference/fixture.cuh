@@ -77,7 +77,7 @@ class fixture {
   [[nodiscard]] double ghz() const noexcept { return ghz_; }
   [[nodiscard]] const bench_streams& streams() const noexcept { return streams_; }
 
-  /// Returns the reason why a case cannot be measured on this machine; empty if it can.
+  /// Returns the reason why a case cannot be measured on this machine, or an empty string if it can.
   [[nodiscard]] std::string waiver(const victim_description& victim, std::string_view noise_name, const arm& arm) const {
     if (domain_count_ < arm.domains_needed) {
       return "the device has " + std::to_string(domain_count_) + " synchronization domain" + (domain_count_ == 1 ? "" : "s") +

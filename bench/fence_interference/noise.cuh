@@ -91,8 +91,8 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
-/// Returns the configuration with the smallest share of shared memory. The victim and the noise both request it, because blocks
-/// of kernels with different shares do not run on the same multiprocessor.
+/// Returns the configuration with the smallest share of shared memory. The victim and the noise both request this share,
+/// because blocks of kernels with different shares do not run on the same multiprocessor.
 template <class Config>
 [[nodiscard]] auto with_least_shared_memory(const Config& config) {
   return config.with(membar::shared_memory_carveout{.percent = 0});

@@ -22,7 +22,7 @@ inline constexpr double most_spread = 0.05;
 }
 
 /// Repeats cases in rounds until the medians of each are steady or the time is up. `medians_of(each)` returns the medians so
-/// far; `again(each, left)` adds one while `left` cases remain, or returns false if the case cannot be measured further.
+/// far; `again(each, left)` adds a median while `left` cases remain, or returns false if the case cannot be measured further.
 template <class Case, class MediansOf, class Again, class IsOver>
 void settle(std::vector<Case> cases, const MediansOf& medians_of, const Again& again, const IsOver& is_over) {
   std::mt19937 random;

@@ -172,7 +172,7 @@ struct cases {
   }
 
  private:
-  /// Returns the reason why this machine cannot place the test's threads; empty if it can.
+  /// Returns the reason why this machine cannot place the test's threads, or an empty string if it can.
   [[nodiscard]] std::string waiver(const litmus::runnable_test& one) const {
     if (on != nullptr) {
       try {

@@ -110,7 +110,7 @@ class naive_model {
         const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
         if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
             i.restricted || transaction) {
-          // This procedure does not support predicates, shuffles, asynchronous copies and the read-only path.
+          // This procedure does not support predicates, shuffles, asynchronous copies or the read-only path.
           return std::nullopt;
         }
       }
@@ -151,7 +151,7 @@ class naive_model {
     int place = -1;  // location
     std::int64_t value = 0;
     int vector = -1;                // The index of the vector access within the thread.
-    int pair = -1;                  // The position in the thread of the other half of an update.
+    int pair = -1;                  // The position of an update's other half in the thread.
     std::set<std::size_t> depends;  // positions in the thread
     std::int64_t id = 0;
     std::int64_t resource = 0;

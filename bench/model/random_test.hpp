@@ -26,8 +26,7 @@ struct random_shape {
   bool places = true;
   /// Adds vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
   bool wide = false;
-  bool dense = false;          ///< If the shape has barriers, proxy fences or wide accesses, half of the instructions are such
-                               ///< instructions.
+  bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide accesses, if the shape has any.
   bool strong = false;         ///< Every access is strong, at device scope or wider.
   bool only_accesses = false;  ///< There are exactly `instructions` instructions, and each accesses memory.
   bool sizes = false;          ///< Accesses are 4 or 8 bytes wide, and most of them are atomic.

@@ -44,9 +44,9 @@ namespace symmetric_bench {
 }
 
 /// Adds the NVSHMEM variants for `question`. The program symmetric_nvshmem, in the folder of this program, measures them once.
-/// Its lines are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output; it
-/// inherits this program's standard error. If the program failed, the case reports an error. Call this before this process uses
-/// CUDA, because both programs need the GPUs exclusively.
+/// Its lines are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output. That
+/// program inherits this program's standard error. If it fails, the case reports an error. Call this before this
+/// process uses CUDA, because both programs need the GPUs exclusively.
 inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
   if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
     return;

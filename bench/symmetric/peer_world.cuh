@@ -22,7 +22,7 @@ namespace symmetric_bench {
 
 using symmetric::peer_backend;
 
-/// Returns the first two devices that have peer access to each other; fewer if there is no such pair.
+/// Returns the first two devices that have peer access to each other, or fewer devices if there is no such pair.
 [[nodiscard]] inline std::vector<int> two_peers() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

@@ -75,8 +75,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Times the transfers that `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to
-/// `data` at PE 1, and checks the data that has arrived there.
+/// Returns the time per transfer, in nanoseconds, of the transfers from `source` at PE 0 to `data` at PE 1 that
+/// `enqueue(times)` puts into PE 0's stream, and checks the data that has arrived at PE 1.
 template <class Enqueue>
 bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
                               Enqueue enqueue) {

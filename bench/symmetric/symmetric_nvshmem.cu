@@ -26,7 +26,7 @@ using backend = symmetric::nvshmem_backend;
 
 constexpr int repetitions = 9;
 
-/// NVSHMEM's put with signal and its wait, which does not acquire. `Acquires` adds the fence that it lacks.
+/// NVSHMEM's put with signal and its wait, which does not acquire. `Acquires` adds the missing fence after the wait.
 template <class Group, bool Acquires>
 __global__ void __launch_bounds__(1024, 1)
     raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
@@ -125,7 +125,8 @@ class side {
     return static_cast<double>(report_[0].nanoseconds) / rounds;
   }
 
-  /// Returns the time of the transfers that `enqueue` puts into the stream, only on PE 0, in nanoseconds per transfer.
+  /// On PE 0, returns the time per transfer, in nanoseconds, of the transfers that `enqueue` puts into the stream; on other
+  /// PEs, returns 0.
   template <class Enqueue>
   double transfer_nanoseconds(Enqueue enqueue) {
     constexpr int transfers = 10;

@@ -3,8 +3,8 @@
 /// Atomic aggregation: the same result with fewer atomic operations, one per warp and address or one per block and bin.
 ///
 /// Aggregation pays off if lanes of a warp share an address, because the hardware would otherwise serialize their atomics.
-/// Operations that membar implements as a loop already merge lanes, but only after each lane has made one attempt. ptxas merges
-/// additions if it can see that all lanes use the same address.
+/// The loops that membar uses for some operations already merge lanes, but only after each lane has made one attempt. ptxas
+/// merges additions if it can see that all lanes use the same address.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -92,7 +92,7 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
 
 namespace detail {
 
-/// Throws if elements `first` to `first + count` are not all in a table of `size` elements.
+/// Throws unless the `count` elements that start at `first` are all in a table of `size` elements.
 inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
   if (first > size || count > size - first) {
     throw error(cudaErrorInvalidValue,

@@ -133,9 +133,9 @@ struct attribute_places {
 /// An attribute type's CUDA ids, its places, and its conversion to CUDA's value and back.
 ///
 /// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
-/// `if_refused`, if given, is the remedy if the driver rejects the attribute in a place that CUDA documents. An attribute that
-/// CUDA stores with the kernel has no id, and has `allow(kernel, launch)` instead of `encode`. A header that adds an attribute
-/// also adds a specialization.
+/// `if_refused`, if given, is the remedy that the error names if the driver rejects the attribute in a place that CUDA
+/// documents. An attribute that CUDA stores with the kernel has no id, and has `allow(kernel, launch)` instead of `encode`. A
+/// header that adds an attribute also adds a specialization.
 template <class Attribute>
 struct attribute_traits {};
 

@@ -469,8 +469,8 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster. Ranks are 0 to the
-  /// cluster's number of blocks - 1.
+  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster. Ranks range from 0 to the
+  /// number of blocks in the cluster minus 1.
   ///
   /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have started and
   /// must not have exited: execute a cluster barrier before the first use and after the last. Source: PTX ISA, "mapa".

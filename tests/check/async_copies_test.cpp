@@ -495,7 +495,7 @@ TEST(check_copies, asynchronous_stores_that_release_pass_on_what_came_before) {
                                                               "@%p1 bra Z;" +
                                                                   holds("global.u32 %r0, [to]", 7) + "Z:"),
       check_status::race, "to", 2);
-  // The instruction is not ordered in program order with the instructions that follow it.
+  // Program order does not order the instruction before the instructions that follow it.
   expect(
       "st.async.release.gpu.global.b32 [flag], 1; ld.relaxed.gpu.global.u32 %r0, [flag]; setp.ne.u32 %p1, %r0, 1; @%p1 trap;",
       check_status::violated);

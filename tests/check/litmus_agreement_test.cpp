@@ -222,9 +222,8 @@ constexpr int waiting_programs = 500;
 constexpr int waiting_programs = 150;
 #endif
 
-/// Random tests in which thread 0 writes y, and each of the other threads waits for y at some point: with a plain loop,
-/// alternating with another read, with a compare-and-swap that fails, or with an addition of 0, which writes back the old
-/// value.
+/// Random tests in which thread 0 writes y, and each of the other threads waits for y at some point. The waiting loop is plain,
+/// alternates with another read, contains a compare-and-swap that fails, or adds 0, which writes back the old value.
 TEST(check_agrees, on_random_programs_that_wait) {
   tally t;
   for (int n = 2; n <= 3; ++n) {

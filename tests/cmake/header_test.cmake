@@ -79,11 +79,11 @@ function(membar_header_that_shows result header)
   set(${result} ${shown_by} PARENT_SCOPE)
 endfunction()
 
-# Defines a suite of header tests: each header is included twice in its own translation unit, and one unit includes all of them;
-# without ALONE there is only the latter unit. With LINK, a program is linked from two copies of that unit's object, so a
-# function without `inline` is defined twice. The results for the headers in SHOWN come from a suite of stricter tests: SHOWN_BY
-# is the name of the result, and contains <header>. A header that another header begins with is tested by the other header's
-# unit, unless everything is tested.
+# Defines a suite of header tests: each header is included twice in its own translation unit, and one unit includes all of them.
+# Without ALONE, there is only the unit that includes all headers. With LINK, a program is linked from two copies of that unit's
+# object, so a function without `inline` is defined twice. The results for the headers in SHOWN come from a suite of stricter
+# tests: SHOWN_BY is the name of the result, and contains <header>. A header that another header begins with is tested by the
+# other header's unit, unless everything is tested.
 function(membar_add_header_suite suite)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
@@ -135,9 +135,9 @@ function(membar_add_header_suite suite)
 endfunction()
 
 # membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar except those in base/ and detail/ and those
-# that EXCLUDE matches (because a dependency is not installed). The suffix determines the compilers: `.hpp` with the host
-# compiler as C++20 and C++23 (the latter one by one if everything is tested) and with nvcc, `.cuh` with nvcc. Plain headers
-# must compile without the CUDA toolkit.
+# that EXCLUDE matches (because a dependency is not installed). The suffix determines the compilers. The host compiler compiles
+# `.hpp` headers as C++20 and as C++23, and nvcc compiles `.hpp` and `.cuh` headers. If everything is tested, the C++23 tests
+# compile the headers one by one. Plain headers must compile without the CUDA toolkit.
 function(membar_add_header_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXCLUDE" "")
   set(root ${PROJECT_SOURCE_DIR}/include)

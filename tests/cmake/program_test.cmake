@@ -21,8 +21,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # membar_build_for_tests(<target>... [SEARCHES]): compiles libraries that the tools link, with warnings. In a build with tests,
-# unless everything is tested, they are compiled in one unit with little optimization; a target that SEARCHES gets more. A build
-# without tests compiles them as in a release.
+# unless everything is tested, they are compiled in one unit with little optimization, or with more optimization if the target
+# has SEARCHES. A build without tests compiles them as in a release.
 function(membar_build_for_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SEARCHES" "" "")
   foreach(target IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -87,7 +87,7 @@ endfunction()
 # membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [SEARCHES] [RECORDED [READS <file>...]]): adds a GoogleTest program
 # that runs on the host. Each TEST is a test with the label `unit` or <label>. With ONE_UNIT the sources are compiled together;
 # with SEARCHES they are optimized. With RECORDED, a build step runs all tests, and runs them again only if the program or one
-# of the files that it READS has changed; the tests then read the recorded results.
+# of its READS files has changed; the tests then read the recorded results.
 function(membar_add_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT;RECORDED;SEARCHES" "LABEL" "READS")
   if(NOT arg_LABEL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles both sides of the tables in docs/from_cuda_to_membar.md, and checks whether their machine code is the same where the page says
-so.
+"""Compiles both sides of the tables in docs/from_cuda_to_membar.md, and checks that their machine code is the same
+where the page says so.
 
 usage: page_code.py <page.md> -- <nvcc> <option>...
 

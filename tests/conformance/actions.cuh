@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The actions of test threads, one type per primitive of the headers. An action is a call on a cell of 16 bytes, together with
-/// the instructions that its header lists for the call, for the model. This file has the actions for fence.cuh and
-/// load_store.cuh, and combinations of actions.
+/// the instructions that its header lists for the call; the model executes these instructions. This file has the actions for
+/// fence.cuh and load_store.cuh, and combinations of actions.
 ///
 /// An action has
 /// * `run(cell)`, which returns what it read: a `read` or `nothing`;

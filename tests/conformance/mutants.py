@@ -9,8 +9,8 @@ usage: mutants.py list
 
 A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the headers. It
 fails unless the code of at least one guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a minute per
-mutant. It prints which mutants the hardware revealed, and for how many instances the others remained undetected; --json writes
-the same to a file. A mutant that was not detected is still wrong.
+mutant. It prints which mutants the hardware revealed, and for how many instances the others remained undetected. --json writes
+the same data to a file. A mutant that was not detected is still wrong.
 
 Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Locks under contention: there is one holder at a time, which sees the writes of all earlier holders; locks are granted in
-// request order; every wait ends.
+// Locks under contention: a lock has one holder at a time, each holder sees the writes of all earlier ones, locks are granted
+// in request order, and every wait ends.
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>

@@ -288,7 +288,7 @@ __device__ void wait_for_peer(peers p, float* out, int rank) {
 __global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
 __global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
 
-// A fence of block scope does not order the writes of another block.
+// A fence at block scope does not order the writes of another block.
 __global__ void wrong_block_fence_after_the_loop(volatile int* flag, float* data) {
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     data[0] = 1;

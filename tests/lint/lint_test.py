@@ -437,7 +437,7 @@ class Binaries(unittest.TestCase):
 
     def test_a_cubin_with_lines_or_for_the_debugger_has_its_ptx(self):
         found = warnings(str(built("lines.cubin", "-cubin", of=PTX)))
-        # The PTX of a cubin has no lines, on which the confidence of this rule depends unless the loop has an exit.
+        # The PTX of a cubin has no line numbers. Unless the loop has an exit, the confidence of this rule depends on them.
         known = {(name, rule, "medium" if rule == "spin-without-load" and name != "wrong_plain_poll_of_two" else sure) for name, rule, sure, _ in self.plain}
         self.assertEqual({(name_of(w), w["rule"], w["confidence"]) for w in found} - {("allowed_early_write", "pdl-write-before-wait", "high")}, known)
         report = json.loads(lint("--format=json", str(built("debug.cubin", "-cubin", "-G", lines=""))).stdout)

@@ -34,7 +34,7 @@ constexpr auto load_buffering = litmus(thread(block(0), load<device>(r0, x, rela
                                     .when(in(0, r0) == 1 && in(1, r0) == 1);
 static_assert(model::allowed(load_buffering));
 
-// The guide's example of cumulativity with three threads: first with device scope, then with system scope to the host.
+// The guide's example of cumulativity with three threads: first at device scope, then at system scope with the host.
 constexpr auto cumulativity = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                      thread(block(1), load<device>(r0, y, acquire), store<system_wide>(z, 1, release)),
                                      thread(host(), load<system_wide>(r0, z, acquire), load(r1, x)))

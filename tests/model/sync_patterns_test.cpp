@@ -204,7 +204,8 @@ const std::string pushes_packed(const std::string& message) {
          message + "; st.relaxed.gpu slot, r5; mov r7, 1; END:";
 }
 
-// The source of a publisher publishes, and publishes again when there is space; entry, tail and head are in shared memory.
+// The source of a publisher publishes a value, and then another when there is space. The entry, the tail and the head are in
+// shared memory.
 std::string publishes(const std::string& hand_over, const std::string& room) {
   return "st.weak entry, 1; st." + hand_over + ".cta tail, 1; ld." + room +
          ".cta r0, head; bne r0, 1, END; st.weak entry, 2; st." + hand_over + ".cta tail, 2; END:";

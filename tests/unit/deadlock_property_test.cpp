@@ -26,7 +26,7 @@ using stream_simulator::outcome;
 
 /// What a random program may contain.
 struct ingredients {
-  bool sets = false;  ///< Signals 2 and 3 are set; signals 0 and 1 are added to.
+  bool sets = false;  ///< Notifications set signals 2 and 3, and add to signals 0 and 1.
   bool events = true;
   bool teams = true;
   bool hosts = false;

@@ -106,7 +106,7 @@ class buffering_check {
 
   /// Returns whether `e`, the next event, follows from read `r` only through accesses to one location: by program order, by the
   /// order between a thread's accesses and a later copy through the generic proxy that it starts, and by morally strong
-  /// reads-from. In that case, Coherence and SC-per-Location forbid `r` to read from `e`.
+  /// reads-from. In that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;

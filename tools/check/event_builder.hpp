@@ -42,7 +42,7 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.update = e.rmw ? m.class_of_update(s) : std::uint8_t{0};
 }
 
-/// Treats a memory access whose races are accepted as an access with system scope and at least relaxed order.
+/// Treats a memory access whose races are accepted as an access at system scope with at least relaxed order.
 inline void accept_race(const program& checked, graph_event& e) noexcept {
   if (e.mbarrier == mbarrier_op::none && checked.assumed.accepts(e.address)) {
     e.strong = true;

@@ -608,8 +608,8 @@ class axiom_check {
  public:
   explicit axiom_check(buffered_execution& x) : x_(x) {}
 
-  /// Returns whether some order of the `fence.sc` makes the execution consistent. If the events form a prefix of an execution,
-  /// also reports races.
+  /// Returns whether some order of the `fence.sc` operations makes the execution consistent. If the events form a prefix of an
+  /// execution, also reports races.
   [[nodiscard]] bool consistent_here() {
     const int size = model::count_of(x_.events);
     observed_.assign(static_cast<std::size_t>(size), 0);

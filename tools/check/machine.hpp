@@ -210,8 +210,8 @@ class machine {
   /// Returns the size of a state in bytes, including its registers and local memory.
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
 
-  /// Returns whether two states agree in everything that can still affect events and, if there was no event in between, the
-  /// path of the thread.
+  /// Returns whether two states agree in everything that can still affect events. If there was no event in between, the states
+  /// must also agree in everything that can affect the thread's path.
   [[nodiscard]] bool are_equal(const thread_state& s, const thread_state& then) const noexcept {
     return same(const_cast<thread_state&>(s), then);
   }

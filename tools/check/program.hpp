@@ -59,7 +59,7 @@ struct assumptions {
   bool shuffle_orders = false;  ///< whether shuffles, votes, matches and `redux` order memory like `bar.warp.sync`
   /// whether it is not a race to write the current value, or the same value as another write
   bool same_value_writes = false;
-  bool kernel_boundary_acquires = false;  ///< whether the end of a kernel acts as an acquire fence with system scope
+  bool kernel_boundary_acquires = false;  ///< whether the end of a kernel acts as an acquire fence at system scope
   std::vector<range> accepted_races{};
 
   [[nodiscard]] bool accepts(std::uint64_t address) const noexcept {

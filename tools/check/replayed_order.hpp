@@ -13,7 +13,8 @@
 
 namespace membar::check::detail {
 
-/// Follows a schedule. A step that its thread cannot execute at this point is skipped; the result is still an execution.
+/// Follows a schedule. If a thread cannot execute its step at this point, the step is skipped; the result is still an
+/// execution.
 class replayed_order {
  public:
   static constexpr int over = -2;  ///< no thread: the finding to reproduce has not occurred and can no longer occur

@@ -45,7 +45,8 @@ struct thread_context {
   bool explicit_cluster = false;
   bool pairs = false;  ///< whether the kernel has instructions for pairs of blocks, which then share their proxies
   int copies_of = -1;  ///< if not -1: the thread whose asynchronous operation this thread performs
-  /// for an asynchronous operation: the number of threads that start it together; `copies_of` is the first of them
+  /// for an asynchronous operation: the number of threads that start the operation together; `copies_of` is the first of these
+  /// threads
   int starters = 1;
   model::place where{};
   std::uint32_t dynamic_shared = 0;

@@ -137,8 +137,8 @@ class waiting_together {
     return wrong.empty();
   }
 
-  /// Returns whether thread `u`, which is at a sync point in state `s`, returns to the position that it had after its first
-  /// `events` events if the result of the sync point is `result`.
+  /// Returns whether thread `u`, which is at a sync point in state `s`, returns to an earlier position if the result of the
+  /// sync point is `result`: the position after the thread's first `events` events.
   [[nodiscard]] bool comes_back(int u, const thread_state& s, std::uint64_t result, std::int32_t events) const {
     const machine& m = model::at(state_.machines, u);
     const thread_state* after = s.part == 0 ? m.step(s, {}) : &s;

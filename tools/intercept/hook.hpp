@@ -58,7 +58,7 @@ extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_c
 [[nodiscard]] void* driver_symbol(const char* name) noexcept;
 
 /// Finds the function behind a hook and stores it. It is the function of the next library that exports the symbol, for example
-/// another interposer; otherwise it is the driver's function. Returns null if there is none.
+/// of another interposer, or otherwise the driver's function. Returns null if there is none.
 [[nodiscard]] void* find_next(hook& of) noexcept;
 
 /// Returns the function behind a hook, or null.

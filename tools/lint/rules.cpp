@@ -300,8 +300,8 @@ bool meets_in_some_blocks(const kernel_view& k, const access& data, const access
   return false;
 }
 
-/// If several flags are set one after the other for the same data without a barrier in between, keeps only the warning about
-/// the last flag, because only one barrier is missing.
+/// If several flags are set for the same data without a barrier in between, keeps only the warning about the last of these
+/// flags, because only one barrier is missing.
 void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
   const std::vector<warning> all = found;
   std::erase_if(found, [&](const warning& w) {

@@ -159,8 +159,8 @@ membar_witness::tally tally_of(const json& j) {
   return t;
 }
 
-/// How to decide whether a run failed: by the final conditions or, if there are none, by the faulty load, and by writes outside
-/// all memory objects.
+/// How to decide whether a run failed: by writes outside all memory objects, and by the final conditions or, if there are none,
+/// by the faulty load.
 struct judge_request {
   witness::watched_read watched{};
   bool outside = false;

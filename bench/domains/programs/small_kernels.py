@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A captured graph of 400 small kernels during an all-reduce of 64 MiB or a copy to the host (`offload`, `copy`: one GPU).
-It reports the time per kernel. The second argument is the number of elements to which each kernel adds 1 (default: 2048, which
-is 8 KiB)."""
+"""A captured graph of 400 small kernels during an all-reduce of 64 MiB or, on one GPU, during a copy to the host (`offload`,
+`copy`). It reports the time per kernel. The second argument is the number of elements to which each kernel adds 1 (default:
+2048, which is 8 KiB)."""
 import sys
 
 import torch

@@ -8,7 +8,7 @@ from results import ResultError, load as load_file
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
             "samples", "spread", "interval", "sets", "chain", "noise_gbps")
-# What the memory model requires of the victim, 1 or 0; it is known for waived cases as well.
+# Whether the memory model requires the victim to wait (1 or 0), which is known for waived cases as well.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 RATIOS = ("interference", "slowdown", "relief", "residual")
 MOST_SPREAD = 0.05  # The maximum spread of a known ratio.

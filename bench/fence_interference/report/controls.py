@@ -17,9 +17,9 @@ class Value(typing.NamedTuple):
 
 
 class Control:
-    """One rule, with its ratio in every case in which both of the compared medians were measured. `beyond_spread`: a case fails
-    only if its ratio is also farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance
-    is not a failure, and the case is inconclusive."""
+    """One rule, with its ratio in every case in which both of the compared medians were measured. With `beyond_spread`, a
+    case fails only if, in addition, its ratio is farther from 1 than its spread. If the spread exceeds the
+    tolerance, a ratio beyond the tolerance is not a failure, and the case is inconclusive."""
 
     def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
         self.name, self.rule, self._tolerance, self._only_above, self._beyond_spread = name, rule, tolerance, only_above, beyond_spread

@@ -18,7 +18,8 @@ def _kind_name(victim):
 
 
 def groups(decided):
-    """Returns (victims in words, where the noise runs, answers); kinds of victims with equal answers in both arms share a row."""
+    """Returns rows of (victims in words, where the noise runs, answers). Kinds of victims that have equal answers in both arms
+    share a row."""
     by_answers = {}
     for victim in words.VICTIMS:
         answers = tuple(decided.required(victim, arm) for arm in (_TOGETHER, _APART))

@@ -132,8 +132,8 @@ class cycle_finder : public schedule {
   using path = std::vector<std::pair<std::size_t, edge>>;
 
   /// Returns the shortest cycle through the operations at which the program is stuck if each stream has its own queue. If there
-  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue; if
-  /// there are several such cycles, it returns the shortest.
+  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue,
+  /// and among these cycles the shortest.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;

@@ -182,12 +182,12 @@ class graph {
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
   }
-  /// Returns the effect of a notification, with the number from its epoch if it has one.
+  /// Returns the effect of a notification. If the notification uses an epoch, the effect contains the number from that epoch.
   [[nodiscard]] signal_effect effect_of(std::size_t n) const noexcept {
     const signal_effect& effect = operation_of(n).effect;
     return effect.numbered ? signal_set(nodes_[n].number) : effect;
   }
-  /// Returns the condition of a wait, with the number from its epoch if it has one.
+  /// Returns the condition of a wait. If the wait uses an epoch, the condition contains the number from that epoch.
   [[nodiscard]] signal_condition condition_of(std::size_t n) const noexcept {
     const signal_condition& condition = operation_of(n).condition;
     return condition.numbered ? signal_at_least(nodes_[n].number) : condition;

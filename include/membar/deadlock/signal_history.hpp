@@ -103,8 +103,8 @@ class signal_history {
     }
     if (adds_) {
       for (const sender& each : senders_) {
-        // Finds the sender's last notification that is needed to reach the value: without this notification and the sender's
-        // later ones, the signal does not reach the value.
+        // Finds the last of the sender's notifications that the signal needs to reach the value. Without this notification and
+        // the sender's later ones, the signal does not reach the value.
         const std::uint64_t others = total_ - each.sum;
         const auto spare = std::partition_point(each.sent.begin(), each.sent.end(),
                                                 [&](std::size_t i) { return !condition.holds(others + sent_[i].sum_before); });

@@ -426,7 +426,8 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 /// other. One barrier ends both.
 ///
 /// Launch: `layout.blocks` testing blocks of `layout.width` threads, followed by any number of stress blocks, all resident at
-/// the same time, and in clusters of `layout.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
+/// the same time. If `layout.cluster` is not 1, the blocks form clusters of that size. Dynamic shared memory: 4 bytes per
+/// outcome.
 ///
 /// L2 traffic of an instance, in sectors of 32 bytes:
 /// * an access of the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;

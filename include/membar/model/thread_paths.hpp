@@ -40,7 +40,7 @@ class thread_paths : public path_values {
       : path_values(program), failed_compare_writes_(failed_compare_writes), one_address_(one_address), waiting_(waiting) {}
   ~thread_paths() = default;
 
-  /// Called for every combination of one path through every thread. If it returns false, the walk ends.
+  /// Called for every combination of paths, one through each thread. If it returns false, the walk ends.
   virtual constexpr bool path_chosen() = 0;
 
   /// Walks all paths, or stops when `path_chosen` returns false. Throws `error` for a program that exceeds a limit.

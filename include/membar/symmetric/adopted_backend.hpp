@@ -379,7 +379,7 @@ class basic_adopted_backend {
     return found;
   }
 
-  /// Determines whether kernels compute addresses from equal distances or from a table.
+  /// Determines whether kernels compute the addresses of PEs from a constant distance or read them from a table.
   [[nodiscard]] fault tabulated() noexcept {
     const auto own = reinterpret_cast<std::uintptr_t>(memory_.addresses[static_cast<std::size_t>(memory_.self)]);
     std::vector<std::ptrdiff_t> distances;

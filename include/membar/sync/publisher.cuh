@@ -83,8 +83,8 @@ class publisher {
 
     /// Asks the publisher to store `value` to `signal`. Returns `would_wait` if `Lag` publications are waiting.
     ///
-    /// Returns `closed` after `close`, or if the publisher has stopped, which the source detects at the latest when `Lag`
-    /// publications are waiting.
+    /// Returns `closed` after `close`, or if the publisher has stopped. The source detects that the publisher has stopped when
+    /// `Lag` publications are waiting, or earlier.
     __device__ wait_result try_publish(unsigned long long& signal, unsigned long long value) noexcept {
       return ring_.claim(*head_, acquire, [&] {
         entries_[ring_.slot()] = {&signal, value};

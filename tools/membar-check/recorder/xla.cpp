@@ -237,8 +237,8 @@ std::size_t parameters_of(const std::string& text, std::string_view kernel) {
   return count;
 }
 
-/// Runs in the assembler's process: copies the PTX that the assembler is given to XLA's dump folder, because XLA deletes the
-/// original file.
+/// Runs in the assembler's process. Copies the assembler's PTX file to XLA's dump folder, because XLA deletes the original
+/// file.
 [[gnu::constructor]] void keep_ptx_of_assembler() {
   const char* const folder = std::getenv(environment::xla);
   if (folder == nullptr || std::string_view(program_invocation_short_name) != "ptxas") {

@@ -2,7 +2,7 @@
 /// @file
 /// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS asks for it, and ends the process if XLA_FLAGS contains
 /// a flag that this version of XLA does not support. The library therefore replaces `getenv`: each library that reads XLA_FLAGS
-/// gets the program's flags and, in addition, those flags for a dump that it supports.
+/// gets the program's flags, plus the dump flags that it supports.
 #pragma once
 
 #include <cstdint>
