@@ -47,8 +47,8 @@ inline constexpr std::string_view source_prologue =
 /// `write_test_type`.
 [[nodiscard]] test_source write_source(const run_plan& plan);
 
-/// Throws `model::error` with the line if a source needs more than a device of `compute_capability` (major * 10 + minor) or
-/// version `nvrtc` of the compiler supports.
+/// Throws `model::error`, quoting the line responsible, if a source needs a higher compute capability than
+/// `compute_capability` (major * 10 + minor) or a newer NVRTC than version `nvrtc`.
 void require_compilable(const requirements& needs, int compute_capability, int nvrtc);
 
 }  // namespace membar::litmus_files

@@ -43,7 +43,7 @@ def recorder():
 
 
 def variables():
-    """Returns environment variables for a process in which `record` works."""
+    """Returns the environment variables with which a process must be started so that it can call `record`."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
     for name, value in (("CUPY_CACHE_IN_MEMORY", "1"), ("JAX_ENABLE_COMPILATION_CACHE", "0")):
@@ -67,7 +67,7 @@ def is_loaded():
 
 
 def start_again(words):
-    """Replaces this process with a Python process that has these arguments and in which `record` works."""
+    """Restarts this process as a Python process with these arguments and the environment that `record` needs."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *words], dict(os.environ, **variables()))
