@@ -301,7 +301,8 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
   expect_sound(writes, engine_.run(writes, small_, exactly(5000)));
   runnable_test without = reads;
   without.on_host = {};
-  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has a host thread, but no code for the host to run");
+  EXPECT_EQ(refusal_of(without, exactly(1)),
+            "membar: MP has a host thread, but no code for the host to run: set on_host, or place every thread on a GPU");
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {

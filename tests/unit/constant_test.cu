@@ -21,8 +21,9 @@ using membar_test::refusal, membar_test::says;
 
 TEST(constant_table, rejects_an_upload_of_the_wrong_size) {
   const float values[9] = {};
-  EXPECT_EQ(refusal([&] { membar::upload(weights, values, 8, nullptr); }),
-            "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9, or use upload_part");
+  EXPECT_EQ(
+      refusal([&] { membar::upload(weights, values, 8, nullptr); }),
+      "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9 elements, or use upload_part");
   EXPECT_EQ(
       refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
       "membar: an upload of 6 elements starting at element 4 does not fit into a constant table of 9 elements: pass at most 5");
@@ -60,8 +61,9 @@ TEST_F(constant_upload, takes_arrays_vectors_and_spans) {
 }
 
 TEST_F(constant_upload, of_a_range_of_another_size_is_rejected) {
-  EXPECT_EQ(refusal([] { membar::upload(weights, std::vector<float>(8), nullptr); }),
-            "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9, or use upload_part");
+  EXPECT_EQ(
+      refusal([] { membar::upload(weights, std::vector<float>(8), nullptr); }),
+      "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9 elements, or use upload_part");
   EXPECT_TRUE(now().symbol_copies.empty());
 }
 
