@@ -8,7 +8,7 @@
 #include <membar/base/process_state.hpp>
 
 #if !defined(__cpp_exceptions)
-#error "membar: host functions throw membar::error: compile without -fno-exceptions (atomic.hpp, fence.hpp and kernels do not throw)"
+#error "membar: host functions throw membar::error: compile without -fno-exceptions (atomic.hpp and kernels never throw)"
 #if !defined(__CUDACC__)
 #include "the_error_above_ends_the_compilation"
 #endif
