@@ -56,6 +56,12 @@ LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"
 BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra B;\n"
                      ".loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                      ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
+# Each block has barriers, but none between its accesses to the data and thread 0's access to the flag.
+LATE_BARRIER = FOR_BLOCK.replace("for_block", "late_barrier").replace(".loc 1 2 3", ".loc 1 1 3\nbar.sync 0;\n.loc 1 2 3").replace("E:\n", "E:\n.loc 1 5 3\nbar.sync 0;\n")
+EARLY_BARRIER = BLOCK_READS.replace("block_reads", "early_barrier").replace("setp.ne.u32 %p2", ".loc 1 6 3\nbar.sync 0;\nsetp.ne.u32 %p2").replace("B: bar.sync 0;\n", "B:\n")
+# The data are stored in one of two branches.
+BRANCHES = FOR_BLOCK.replace("for_block", "branches").replace("st.global.f32", "setp.eq.u64 %p2, %rd2, 0;\n@%p2 bra A;\nst.global.f32").replace(
+    "setp.ne.u32 %p1", "bra.uni B;\nA: st.global.f32 [%rd3], 0f00000000;\nB: .loc 1 3 3\nsetp.ne.u32 %p1")
 COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.f32 [tile], 0f00000000;\n.loc 1 2 3\ncp.async.ca.shared.global [%r1], [%rd1+16], 16;\n"
                              ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.global.f32 [%rd3], %f1;\n")
 # Each block counts itself, and the second one reads what the first has written.
@@ -79,7 +85,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + BRANCHES + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -129,6 +135,21 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # the report names the flag that passes the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
+    # Another thread of each block hands the flag over: the report shows its accesses too.
+    ("launch late_barrier block 2 args data flag\nlaunch block_reads block 2 args data flag\n", """\
+  data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
+  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it; the barrier at flags.cu:5 comes after flags.cu:3
+  thread 1 (late_barrier, block 0, thread 1)
+  > 2: flags.cu:2: *data = 1.5f;   // writes 1.5 to data+4
+  thread 0 (late_barrier, block 0, thread 0)
+    3: flags.cu:3: *flag = 1;   // writes 1 to flag
+  thread 2 (block_reads, block 0, thread 0)
+    0: flags.cu:7: while (load(flag) == 0) {   // reads 1 from flag, written by thread 0 event 3
+  thread 3 (block_reads, block 0, thread 1)
+  > 2: flags.cu:9: *out = *data;   // reads 1.5 from data+4, written by thread 1 event 2
+"""),
+    ("launch send args data+4 flag\nlaunch early_barrier block 2 args data flag\n",
+     "  flags.cu:7 reads flag for the block, and no barrier orders it before flags.cu:9 in the other threads; the barrier at flags.cu:6 comes before flags.cu:7\n"),
     # a copy, with both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
@@ -238,6 +259,13 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
+        # A small block hides that a larger one needs another barrier. Repairs that are not shown are counted.
+        _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
+        expect("the barriers of a small block", all(words in output for words in (
+            "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads()\n",
+            "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncwarp(), or __syncthreads() if the blocks have more than one warp\n",
+            "    flags.cu:2: *data = 1.5f;\n         insert after the statement that this line is in, before flags.cu:3: __syncthreads()\n",
+            "  --format=json shows all 4 repairs\n")), output)
         # A value is printed as a float if the access has a floating-point type, and otherwise in the memory's type.
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
         expect("a negative number", "reads -5 from data" in output, output)

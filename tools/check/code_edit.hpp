@@ -65,6 +65,7 @@ struct code_site {
                            ///< preceding instruction
   bool joins = false;      ///< whether jumps lead to the gap
   bool turns = false;      ///< whether each iteration of a loop begins at the gap
+  bool one_warp = false;   ///< for a gap: whether the kernel is launched only in blocks of at most one warp
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
@@ -144,6 +145,8 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   if (runs == p.threads.end() || runs->where.host || runs->block_size() < 2) {
     return;
   }
+  const bool one_warp = std::none_of(p.threads.begin(), p.threads.end(),
+                                     [&](const thread_context& t) { return t.kernel == &kernel && t.block_size() > 32; });
   const std::set<int> targets = jump_targets(kernel);
   const auto line = [](const instruction& i) {
     const bool called = i.caller_line > 0;
@@ -165,6 +168,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &before});
       result.back().gap = true;
       result.back().joins = joins;
+      result.back().one_warp = one_warp;
       result.back().turns = joins && model::at(kernel.code, pc).head;
     }
     result[it->second].places.emplace_back(k, pc);

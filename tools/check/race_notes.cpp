@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -131,30 +130,48 @@ class synchronization {
     }
   }
 
-  /// Returns a barrier that a thread passes between its events `from` and `to`: the last one if `last` is true, otherwise the
-  /// first one. Returns null if there is none.
-  [[nodiscard]] const trace_event* barrier(int thread, int from, int to, bool last) const {
-    const trace_event* result = nullptr;
-    for (const trace_event& e : finding_.events) {
-      if (e.thread == thread && e.event.kind == event_kind::barrier && e.at->code == op::block_barrier && e.number > from &&
-          e.number < to && (result == nullptr || (last ? e.number > result->number : e.number < result->number))) {
-        result = &e;
+  /// Returns the arrivals at block barriers of the thread of `e`, before `e` or after it.
+  [[nodiscard]] std::vector<const trace_event*> arrivals(const trace_event& e, bool before) const {
+    std::vector<const trace_event*> result;
+    for (const trace_event& a : finding_.events) {
+      const bool is_arrival = a.event.arrives && a.event.kind == event_kind::barrier &&
+                              (a.at->code == op::block_barrier || a.at->code == op::block_arrive);
+      if (is_arrival && a.thread == e.thread && (before ? a.number < e.number : a.number > e.number)) {
+        result.push_back(&a);
       }
     }
     return result;
   }
 
-  static constexpr int end = std::numeric_limits<int>::max();
+  /// Returns the barriers of the block that order event `x` before event `y` of another thread, as arrivals of the thread of `x`
+  /// and of the thread of `y`, in the order of execution.
+  [[nodiscard]] std::vector<std::pair<const trace_event*, const trace_event*>> barriers(const trace_event& x,
+                                                                                        const trace_event& y) const {
+    std::vector<std::pair<const trace_event*, const trace_event*>> result;
+    const std::vector<const trace_event*> late = arrivals(y, true);
+    for (const trace_event* a : arrivals(x, false)) {
+      const auto same = std::find_if(late.begin(), late.end(), [&](const trace_event* b) {
+        return b->at->code == op::block_barrier && b->event.sync_point == a->event.sync_point && b->event.turn == a->event.turn;
+      });
+      if (same != late.end()) {
+        result.emplace_back(a, *same);
+      }
+    }
+    return result;
+  }
 
   /// Returns whether the flag's write releases the first access, assuming that no barrier of the block is missing. Otherwise,
   /// adds a note.
   [[nodiscard]] bool look_at_writer() {
     const trace_event* from = first_;
     if (write_->thread != first_->thread) {
-      from = barrier(write_->thread, -1, write_->number, true);
-      if (from == nullptr || barrier(first_->thread, first_->number, end, false) == nullptr) {
+      const auto met = barriers(*first_, *write_);
+      if (!met.empty()) {
+        from = met.front().second;
+      } else {
         notes_.push_back(place(*write_) + " writes " + place_text(program_, write_->event.address) +
-                         " for the block, and no barrier orders " + place(*first_) + " in the other threads before it");
+                         " for the block, and no barrier orders " + place(*first_) + " in the other threads before it" +
+                         misplaced_barrier(*write_, true));
         return true;
       }
     }
@@ -166,10 +183,13 @@ class synchronization {
   [[nodiscard]] bool look_at_reader() {
     const trace_event* to = second_;
     if (read_->thread != second_->thread) {
-      to = barrier(read_->thread, read_->number, end, false);
-      if (to == nullptr || barrier(second_->thread, -1, second_->number, true) == nullptr) {
+      const auto met = barriers(*read_, *second_);
+      if (!met.empty()) {
+        to = met.back().first;
+      } else {
         notes_.push_back(place(*read_) + " reads " + place_text(program_, read_->event.address) +
-                         " for the block, and no barrier orders it before " + place(*second_) + " in the other threads");
+                         " for the block, and no barrier orders it before " + place(*second_) + " in the other threads" +
+                         misplaced_barrier(*read_, false));
         return true;
       }
     }
@@ -244,6 +264,25 @@ class synchronization {
     return thread_scope::system;
   }
 
+  /// Describes where the flag's thread may execute a block barrier that is on the wrong side of its access to the flag: after
+  /// the write, or before the read.
+  [[nodiscard]] std::string misplaced_barrier(const trace_event& flag, bool releases) const {
+    const kernel_code& kernel = *model::at(program_.threads, flag.thread).kernel;
+    const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(flag.event.pc));
+    const instruction* barrier = nullptr;
+    for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
+      const instruction& i = model::at(kernel.code, pc);
+      const bool is_barrier = i.code == op::block_barrier || i.code == op::block_arrive;
+      if (is_barrier &&
+          (releases ? pc > flag.event.pc && reached[static_cast<std::size_t>(pc)] && barrier == nullptr : pc < flag.event.pc)) {
+        barrier = &i;
+      }
+    }
+    return barrier == nullptr ? ""
+                              : "; the barrier at " + place_of(program_, flag.thread, *barrier) + " comes " +
+                                    (releases ? "after " : "before ") + place(flag);
+  }
+
   /// Describes where the thread has executed, or may still execute, a fence that is not between the two events.
   [[nodiscard]] std::string misplaced_fence(const trace_event& from, const trace_event& to, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, from.thread).kernel;
@@ -285,7 +324,9 @@ class synchronization {
 
 }  // namespace
 
-handover handover_of(const program& whole, const finding& f) { return synchronization(whole, f).ends(); }
+handover handover_of(const program& whole, const finding& f) {
+  return f.status == check_status::race ? synchronization(whole, f).ends() : handover{};
+}
 
 std::vector<std::string> race_notes(const program& launched, const finding& f) {
   if (f.status != check_status::race) {

@@ -78,7 +78,7 @@ json finding_json(const check::program& p, const check::finding& f) {
 json change_json(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
   json one;
   add_instruction(one, p, site.thread, instruction_at(site));
-  one["change"] = change_text(site, e);
+  one["change"] = change_text(p, site, e);
   const check::cuda_spelling spelling = change_in_cuda(site, e);
   if (!spelling.cuda.empty()) {
     one["in_cuda"] = spelling.cuda;

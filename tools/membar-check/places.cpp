@@ -70,7 +70,24 @@ check::instruction instruction_at(const check::code_site& site) {
   return at;
 }
 
-std::string change_text(const check::code_site& site, const check::code_edit& e) {
+namespace {
+
+/// Describes the end of the statement after which a gap lies: the line that follows it, if the PTX has this line.
+std::string end_of_statement(const check::program& p, const check::code_site& site) {
+  const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(site.places.front().first)]->code;
+  const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),
+                               [](const check::instruction& i) { return i.code >= check::op::branch; });
+  const auto line = [](const check::instruction& i) {
+    return i.caller_line > 0 ? std::pair(i.caller_file, i.caller_line) : std::pair(i.file, i.source_line);
+  };
+  const bool follows =
+      at != code.end() && line(*at).first == line(*site.first).first && line(*at).second > line(*site.first).second;
+  return follows ? "before " + check::place_of(p, site.thread, *at) : "where its threads reconverge";
+}
+
+}  // namespace
+
+std::string change_text(const check::program& p, const check::code_site& site, const check::code_edit& e) {
   using kind = check::code_edit::kind_t;
   check::instruction fence;
   fence.code = check::op::fence;
@@ -86,9 +103,11 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
     case kind::warp_barrier:
       return std::string("insert ") +
              (site.turns   ? "at the start of each iteration of the loop after this line"
-              : site.joins ? "after the statement that this line is in, where its threads reconverge"
+              : site.joins ? "after the statement that this line is in, " + end_of_statement(p, site)
                            : "after this line") +
-             (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()");
+             (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()") +
+             (e.kind == kind::warp_barrier && site.one_warp ? ", or __syncthreads() if the blocks have more than one warp"
+                                                            : "");
     case kind::proxy_fence_before:
       return "insert before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
     case kind::fence_before:

@@ -39,7 +39,8 @@ struct instruction_places {
 [[nodiscard]] membar::check::instruction instruction_at(const membar::check::code_site& site);
 
 /// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".
-[[nodiscard]] std::string change_text(const membar::check::code_site& site, const membar::check::code_edit& e);
+[[nodiscard]] std::string change_text(const membar::check::program& p, const membar::check::code_site& site,
+                                      const membar::check::code_edit& e);
 
 /// Returns how the new or changed instruction is spelled in C++. The spelling is empty for changes that have none, for example
 /// changes to vector accesses, and for barriers, whose text is already C++.

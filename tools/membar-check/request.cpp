@@ -45,6 +45,7 @@ constexpr const char* usage =
     "Each of the last four has its own --help.\n\n";
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
+constexpr const char* options_are_in_help = "membar-check --help lists the options\n";
 constexpr std::uint64_t most_changes = 6;
 constexpr const char* repair_name = "--repair{3}";  ///< includes the default value
 
@@ -186,7 +187,8 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
          "--readings",
          [&readings](const std::string& text) {
            if (text != "lenient" && text != "default") {
-             throw wrong_usage("--readings must be lenient or default, but " + membar_tools::quote(text) + " was given");
+             throw wrong_usage("--readings must be lenient or default, but " + membar_tools::quote(text) + " was given" +
+                               (text == "strict" ? "; only membar-litmus has strict" : ""));
            }
            readings = {};
            for (const auto& [name, one] : checked_readings()) {
@@ -195,9 +197,9 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
              }
            }
          },
-         "lenient: where the PTX ISA is ambiguous, choose the reading that gives a program\nmore guarantees "
-         "(docs/readings.md)")
-      ->type_name("SIDE");
+         "lenient: where the PTX ISA is ambiguous, choose the reading that gives a program\nmore guarantees; default: "
+         "choose membar's readings (docs/readings.md)")
+      ->type_name("lenient|default");
   app.add_option_function<std::vector<std::string>>(
          "--reading",
          [&readings, names_of_all](const std::vector<std::string>& names) {
@@ -210,7 +212,7 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
              readings.take(found->one);
            }
          },
-         "choose the other interpretation of one reading: " + names_of_all)
+         "choose the other interpretation of one reading:\n" + names_of_all)
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -245,10 +247,10 @@ std::optional<request> read_request(int count, char** arguments, int& status) {
   } catch (const CLI::ArgumentMismatch& e) {
     const std::string text = e.what();
     const std::string option = text.substr(0, text.find(':'));
-    std::cerr << "membar-check: " << option << " needs a value: give it as " << option << "=VALUE\n" << app.help();
+    std::cerr << "membar-check: " << option << " needs a value: give it as " << option << "=VALUE\n" << options_are_in_help;
     status = 2;
   } catch (const std::exception& e) {
-    std::cerr << "membar-check: " << e.what() << '\n' << app.help();
+    std::cerr << "membar-check: " << e.what() << '\n' << (count < 2 ? app.help() : options_are_in_help);
     status = 2;
   }
   return std::nullopt;

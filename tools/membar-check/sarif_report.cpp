@@ -39,10 +39,10 @@ constexpr sarif_document::rule rules[] = {
     {"excess-order", "An order is stronger than the scenario needs."}};
 
 /// Describes a change and its spelling in C++.
-std::string change_with_spelling(const check::code_site& site, const check::code_edit& e) {
+std::string change_with_spelling(const check::program& p, const check::code_site& site, const check::code_edit& e) {
   const check::cuda_spelling in = change_in_cuda(site, e);
   const std::string& spelling = in.cuda.empty() ? in.membar : in.cuda;
-  return change_text(site, e) + (spelling.empty() ? "" : " (in C++: " + spelling + ")");
+  return change_text(p, site, e) + (spelling.empty() ? "" : " (in C++: " + spelling + ")");
 }
 
 class sarif_writer final : public report {
@@ -108,7 +108,7 @@ class sarif_writer final : public report {
       for (const check::code_edit& e : r.edits) {
         const check::code_site& site = sites[static_cast<std::size_t>(e.site)];
         changes.push_back(check::place_of(file.prepared.checked, site.thread, instruction_at(site)) + ": " +
-                          change_with_spelling(site, e));
+                          change_with_spelling(file.prepared.checked, site, e));
       }
       all.push_back({{"cost_ns", r.cost}, {"changes", std::move(changes)}});
     }
@@ -119,8 +119,8 @@ class sarif_writer final : public report {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     for (const check::excess_order& one : found.alone) {
       const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
-      json note =
-          to_.result("excess-order", "note", change_with_spelling(site, one.edit) + ", and the scenario still verifies");
+      json note = to_.result("excess-order", "note",
+                             change_with_spelling(file.prepared.checked, site, one.edit) + ", and the scenario still verifies");
       note["locations"] = json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(site))});
       to_.add(std::move(note));
     }

@@ -4,6 +4,7 @@
 #include <membar-check/report.hpp>
 
 #include <check/finding_notes.hpp>
+#include <check/race_notes.hpp>
 #include <check/trace.hpp>
 #include <membar/model/execution.hpp>
 
@@ -61,8 +62,8 @@ class source_lines {
 };
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
-/// value that another thread has written, and that write. Sync points and shuffles are omitted, as are blocks without any of
-/// these events.
+/// value that another thread has written, and that write. If other threads of the blocks hand a flag over, these are also the
+/// flag's write and its read. Sync points and shuffles are omitted, as are blocks without any of these events.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -157,6 +158,11 @@ class shown_events {
     }
     for (const auto& [thread, limit] : limits) {
       add_last_read(thread, limit);
+    }
+    if (const check::handover h = check::handover_of(program_, finding_);
+        h.write != nullptr && (h.write->thread != h.first->thread || h.read->thread != h.second->thread)) {
+      add(place(h.write->thread, h.write->number));
+      add(place(h.read->thread, h.read->number));
     }
     for (const bool told : {true, false}) {
       for (std::size_t k = finding_.events.size(); k-- > 0 && fill;) {
@@ -263,6 +269,9 @@ class text_writer final : public report {
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
       }
+    }
+    if (found.repairs.size() > most) {
+      out_ << "  --format=json shows all " << found.repairs.size() << " repairs\n";
     }
   }
 
@@ -380,7 +389,7 @@ class text_writer final : public report {
       if (!is_nothing(one.saved)) {
         show_edit(p, site, one.edit, -one.saved);
       } else {
-        free += (free.empty() ? "" : ", ") + change_text(site, one.edit) + " (" +
+        free += (free.empty() ? "" : ", ") + change_text(p, site, one.edit) + " (" +
                 check::place_of(p, site.thread, instruction_at(site)) + ")";
       }
     }
@@ -391,7 +400,7 @@ class text_writer final : public report {
 
   /// Shows a change: the source line and, below it, the new instruction.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
-    out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e)
+    out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(p, site, e)
          << (site.gap    ? ""
              : site.host ? "   cost not measured"
                          : "   " + nanoseconds(ns))

@@ -53,6 +53,8 @@ constexpr std::string_view usage =
     "Exit status of run: 0 if the model allows every observed outcome, 1 if a forbidden outcome was observed, otherwise 2 if "
     "a\ntest did not run. Exit status of the other commands: 0, or 2 for an error.\n";
 
+constexpr std::string_view options_are_in_help = "membar-litmus --help lists the commands and options\n";
+
 [[nodiscard]] bool read_number(const std::string& text, std::uint64_t& value) {
   char* end = nullptr;
   errno = 0;
@@ -261,7 +263,7 @@ std::variant<request, int> read_command_line(std::vector<std::string> words) {
   command_line line;
   const std::string wrong = line.read(words);
   if (!wrong.empty()) {
-    std::cerr << "membar-litmus: " << wrong << '\n' << usage;
+    std::cerr << "membar-litmus: " << wrong << '\n' << (words.empty() ? usage : options_are_in_help);
     return 2;
   }
   if (line.version()) {
