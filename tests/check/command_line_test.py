@@ -552,7 +552,7 @@ def main():
                     f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2 elements: after 'unknown'")
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
-                "4:1: the condition uses 'd', whose value is unknown: membar-check does not compute the results of some instructions, such as matrix instructions")
+                "4:1: the condition uses 'd', whose value is unknown: it depends on memory that the scenario declares as unknown, or on an instruction whose result membar-check does not compute, such as a matrix instruction")
         # sources that are only read
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)

@@ -374,5 +374,26 @@ TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
   EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "st.shared.u32"));
 }
 
+const std::string fill = "@%p0 cp.async.ca.shared.global [%r1+4], [z], 4; cp.async.wait_all; ";
+const std::string begin_tile =
+    ".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; "
+    "setp.eq.u32 %p0, %r0, 0; st.shared.u32 [%r3], 1; bar.sync 0; ";
+
+TEST(check_repairs, put_a_barrier_between_reads_and_a_copy_that_overwrites_their_data) {
+  const ptx_program p({begin_tile + "ld.shared.u32 %r4, [%r3]; red.relaxed.gpu.global.add.u32 [x], %r4; " + fill}, 2);
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  ASSERT_EQ(r.repairs.front().edits.size(), 1U);
+  EXPECT_EQ(r.repairs.front().barriers, 1);
+}
+
+TEST(check_repairs, put_a_barrier_after_the_wait_for_a_copy) {
+  const ptx_program p({begin_tile + fill + "ld.shared.u32 %r4, [%r3]; red.relaxed.gpu.global.add.u32 [x], %r4;"}, 2);
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  ASSERT_EQ(r.repairs.front().edits.size(), 1U);
+  EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "cp.async.wait_all"));
+}
+
 }  // namespace
 }  // namespace repair_test

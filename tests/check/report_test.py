@@ -64,6 +64,13 @@ BRANCHES = FOR_BLOCK.replace("for_block", "branches").replace("st.global.f32", "
     "setp.ne.u32 %p1", "bra.uni B;\nA: st.global.f32 [%rd3], 0f00000000;\nB: .loc 1 3 3\nsetp.ne.u32 %p1")
 COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.f32 [tile], 0f00000000;\n.loc 1 2 3\ncp.async.ca.shared.global [%r1], [%rd1+16], 16;\n"
                              ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.global.f32 [%rd3], %f1;\n")
+# Thread 0 fills the tile, all threads read it, and thread 0 fills it again without a barrier.
+FILL = "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra {0};\n.loc 1 {1} 3\ncp.async.ca.shared.global [%r1], [%rd1], 16;\n{0}: cp.async.wait_all;\n"
+REFILL = kernel("refill", "do", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\n" + FILL.format("A", 2) +
+                "bar.sync 0;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r3, %r3, %r1;\n.loc 1 9 3\nld.shared.f32 %f1, [%r3];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n" + FILL.format("B", 4))
+# Each thread writes its own element of the tile, and reads that of the thread half a block away.
+NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
+                    ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
 # Each block counts itself, and the second one reads what the first has written.
 COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
                  ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
@@ -85,7 +92,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + BRANCHES + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -153,8 +160,22 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # a copy, with both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
-  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap only in part, so they are never morally strong
+  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and both are weak
 """),
+    # The bytes that a copy wrote have one source, although the copy's write is wider. The barrier that is missing has a note.
+    ("launch refill block 2 args data out\n", """\
+  data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
+  both threads are in the same warp, and no barrier orders flags.cu:9 before flags.cu:4: __syncwarp() or __syncthreads() between them orders them
+"""),
+    ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
+    ("memory few f32\nlaunch refill block 2 args few out\n", """\
+  an access by thread 2 is outside of every object: 16 bytes at few
+"""),
+    ("memory few f32\nlaunch refill block 2 args few out\n", "is at flags.cu:2: *data = 1.5f;\n"),
+    # Two warps need a barrier of the block.
+    ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier orders flags.cu:2 before flags.cu:9: __syncthreads() between them orders them\n"),
+    # The values at the end, if a condition does not hold.
+    ("launch send args data flag\nfinal data[0] == 1.0 /\\ flag == 1\n", "  the final condition does not hold: data[0] == 1.0 /\\ flag == 1; data[0] is 1.5, flag is 1\n"),
     # An access that both releases and acquires has one spelling.
     ("launch counted grid 2 args data flag\n", """\
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
@@ -259,6 +280,15 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
+        # A search without a result says why, and one that was cut short does not claim that there is no repair.
+        both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"
+        _, output, _ = run(both, "--quiet", "--repair=1")
+        expect("no single repair", "  no repair: no single change of orders, scopes, fences and barriers makes it verify (" in output and
+               "; --repair searches for sets of up to 3\n" in output, output)
+        _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
+        expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
+        _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
+        expect("a search that was cut short", re.search(r"  no repair was found, but the search was cut short \(\d+ explorations\): a smaller launch may be searched completely", output), output)
         # A small block hides that a larger one needs another barrier. Repairs that are not shown are counted.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (

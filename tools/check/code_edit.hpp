@@ -137,8 +137,8 @@ struct code_edit {
   return targets;
 }
 
-/// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access on
-/// a source line, or at a jump target.
+/// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access or
+/// wait for copies on a source line, or at a jump target.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);
   const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
@@ -159,7 +159,8 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
     const int end = joins ? pc : end_of_line(kernel, targets, pc);
     const bool amid = end < model::count_of(kernel.code) && is_event(model::at(kernel.code, end).code) &&
                       line(model::at(kernel.code, end)) == line(before) && before.source_line != 0;
-    if (!joins && (before.code < op::load || before.code > op::reduction || amid)) {
+    const bool accesses = (before.code >= op::load && before.code <= op::reduction) || before.code == op::async_wait;
+    if (!joins && (!accesses || amid)) {
       continue;
     }
     const auto [it, fresh] = known.try_emplace(

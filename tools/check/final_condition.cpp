@@ -2,15 +2,18 @@
 #include <check/compute.hpp>
 #include <check/final_condition.hpp>
 #include <check/named_memory.hpp>
+#include <check/trace.hpp>
 #include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/module.hpp>
 
+#include <algorithm>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,11 +33,11 @@ class condition_reader {
       : text_(text), line_(line), column_(column), memory_(memory) {}
 
   [[nodiscard]] final_condition read() {
-    final_condition result = disjunction(0);
+    predicate holds = disjunction(0);
     if (skip() != text_.size()) {
       refuse("expected the end of the condition");
     }
-    return result;
+    return {std::move(holds), std::move(elements_)};
   }
 
  private:
@@ -49,6 +52,7 @@ class condition_reader {
     }
   };
   using value = std::function<number_value(const final_memory&)>;
+  using predicate = std::function<bool(const final_memory&)>;
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw model::error(line_, static_cast<int>(at_) + column_,
@@ -67,26 +71,26 @@ class condition_reader {
     return is;
   }
 
-  final_condition disjunction(int depth) {
+  predicate disjunction(int depth) {
     if (depth > 100) {
       refuse("more than 100 parentheses are nested");
     }
-    final_condition left = conjunction(depth);
+    predicate left = conjunction(depth);
     while (accept("\\/") || accept("||")) {
       left = [l = std::move(left), r = conjunction(depth)](const final_memory& m) { return l(m) || r(m); };
     }
     return left;
   }
 
-  final_condition conjunction(int depth) {
-    final_condition left = factor(depth);
+  predicate conjunction(int depth) {
+    predicate left = factor(depth);
     while (accept("/\\") || accept("&&")) {
       left = [l = std::move(left), r = factor(depth)](const final_memory& m) { return l(m) && r(m); };
     }
     return left;
   }
 
-  final_condition factor(int depth) {
+  predicate factor(int depth) {
     if (depth > 100) {
       refuse("more than 100 parentheses are nested");
     }
@@ -95,7 +99,7 @@ class condition_reader {
       return [inner = factor(depth + 1)](const final_memory& m) { return !inner(m); };
     }
     if (accept("(")) {
-      final_condition inner = disjunction(depth + 1);
+      predicate inner = disjunction(depth + 1);
       if (!accept(")")) {
         refuse("expected ')'");
       }
@@ -217,14 +221,17 @@ class condition_reader {
     }
     const int bytes = bytes_of(m.type);
     const std::string name = m.name + (m.count > 1 ? "[" + std::to_string(index) + "]" : "");
-    return [address = m.address + index * static_cast<std::uint64_t>(bytes), bytes, type = m.type, name,
-            line = line_](const final_memory& end) {
+    const std::uint64_t address = m.address + index * static_cast<std::uint64_t>(bytes);
+    if (std::none_of(elements_.begin(), elements_.end(), [&](const auto& e) { return e.name == name; })) {
+      elements_.push_back({name, address, m.type});
+    }
+    return [address, bytes, type = m.type, name, line = line_](const final_memory& end) {
       if (end.is_unknown(address, bytes)) {
         throw model::error(line, 1,
                            "the condition uses " + quote(name) +
-                               ", whose value is unknown: membar-check does not compute the results of some instructions, such "
-                               "as matrix instructions. "
-                               "Leave it out of the condition");
+                               ", whose value is unknown: it depends on memory that the scenario declares as unknown, or on an "
+                               "instruction whose result membar-check does not compute, such as a matrix instruction. Leave it "
+                               "out of the condition");
       }
       const std::uint64_t v = extended(end.value(address, bytes), type);
       if (is_float(type)) {
@@ -249,9 +256,22 @@ class condition_reader {
   int column_;
   const std::vector<named_memory>& memory_;
   std::size_t at_ = 0;
+  std::vector<final_condition::element> elements_{};
 };
 
 }  // namespace
+
+std::string final_condition::values(const final_memory& end) const {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(elements.size(), most); ++k) {
+    const element& e = elements[k];
+    text +=
+        (text.empty() ? "" : ", ") + e.name + " is " +
+        (end.is_unknown(e.address, bytes_of(e.type)) ? "unknown" : number_text(end.value(e.address, bytes_of(e.type)), e.type));
+  }
+  return text + (elements.size() > most ? " and " + std::to_string(elements.size() - most) + " more" : "");
+}
 
 final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory, int column) {
   return condition_reader(text, line, column, memory).read();

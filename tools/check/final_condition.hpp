@@ -6,7 +6,9 @@
 #include <check/named_memory.hpp>
 #include <check/program.hpp>
 
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +16,20 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Returns whether a condition holds at the end of an execution.
-using final_condition = std::function<bool(const final_memory&)>;
+/// A condition on memory at the end of an execution, and the memory that it reads.
+struct final_condition {
+  /// An element of memory, with its name in the condition, for example "count[0]".
+  struct element {
+    std::string name;
+    std::uint64_t address = 0;
+    ptx_type type = ptx_type::none;
+  };
+  std::function<bool(const final_memory&)> holds{};
+  std::vector<element> elements{};
+
+  /// Returns the final values of the elements, for example "count[0] is 5, flag is 1". After eight values, "and 2 more" follows.
+  [[nodiscard]] std::string values(const final_memory& end) const;
+};
 
 /// Parses a condition on the final values of `memory`. The condition begins at `line` and `column` of its file. Throws
 /// `model::error` with the position of an error.

@@ -835,10 +835,13 @@ class load_buffering_explorer {
   void give_up(const std::string& why) {
     graph empty;
     empty.threads.resize(x_.state.checked.threads.size());
-    x_.state.report(empty, check_status::gave_up,
-                    "without load buffering, nothing is found. Executions in which a read takes its value from a write that "
-                    "depends on that read are not ruled out, and " +
-                        why + ": --without-load-buffering leaves such executions out, and the result line then says so");
+    x_.state.report(
+        empty, check_status::gave_up,
+        "executions with load buffering, in which a read takes its value from a write that comes after it in program "
+        "order, could not all be explored: " +
+            why +
+            ". The other executions break no rule. Use fewer threads or iterations, or --without-load-buffering, "
+            "which omits these executions, as the result line then says");
   }
 
   /// Returns whether the event is a read that would return an undefined value if it read the location's initial value.

@@ -44,6 +44,7 @@ class synchronization {
 
   [[nodiscard]] std::vector<std::string> notes() {
     static_cast<void>(ends());
+    add_barrier_of_block();
     if (read_ != nullptr && !(first_->event.strong && second_->event.strong)) {
       const bool releases = look_at_writer();
       const bool acquires = look_at_reader();
@@ -70,6 +71,29 @@ class synchronization {
   }
 
  private:
+  /// Adds a note about the missing barrier if both accesses are in one block, are not both strong, and no flag is handed over
+  /// between them.
+  void add_barrier_of_block() {
+    if (blamed_ != 2 || read_ != nullptr || (first_->event.strong && second_->event.strong)) {
+      return;
+    }
+    const thread_context& x = model::at(program_.threads, issuer(first_->thread));
+    const thread_context& y = model::at(program_.threads, issuer(second_->thread));
+    if (&x == &y || x.where.host || y.where.host || x.block_number != y.block_number) {
+      return;
+    }
+    const bool one_warp = x.number_in_block() / 32 == y.number_in_block() / 32;
+    notes_.push_back("both threads are in the same " + std::string(one_warp ? "warp" : "block") + ", and no barrier orders " +
+                     place(*first_) + " before " + place(*second_) + ": " +
+                     (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them orders them");
+  }
+
+  /// Returns the thread whose code performs a thread's events: for an asynchronous copy, a thread that started it.
+  [[nodiscard]] int issuer(int thread) const {
+    const int starter = model::at(program_.threads, thread).copies_of;
+    return starter < 0 ? thread : starter;
+  }
+
   void add_access(const trace_event& e, const trace_event& other) {
     const bool suffices = e.event.strong && scope_gap(program_, e.thread, e.event.scope, other.thread).empty();
     const std::string access =
@@ -102,7 +126,7 @@ class synchronization {
 
   [[nodiscard]] bool is_copy(const trace_event& e) const { return model::at(program_.threads, e.thread).copies_of >= 0; }
   [[nodiscard]] int block_of(int thread) const { return model::at(program_.threads, thread).block_number; }
-  [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, e.thread, *e.at); }
+  [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, issuer(e.thread), *e.at); }
 
   /// Finds the flag: the last read of a value that the first access's thread, or otherwise its block, has written. The second
   /// access's thread, or otherwise its block, must perform the read. A flag with strong accesses on both sides is preferred to
@@ -121,6 +145,9 @@ class synchronization {
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
       const bool for_reader = !one_block && r.thread != second_->thread && block_of(r.thread) == block_of(second_->thread);
       const int strong = w.event.strong && r.event.strong ? 4 : 0;
+      if (one_block && strong == 0) {
+        continue;  // within a block, weak accesses are more likely to be data than a flag
+      }
       const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;

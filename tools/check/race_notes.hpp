@@ -26,7 +26,8 @@ struct handover {
 
 /// Explains a race whose second access follows a read of a value that the first access's block has written after the first
 /// access. Returns sentences that say whether the write releases, whether the read acquires, whether a fence is in the wrong
-/// place or has too narrow a scope, and whether a barrier of the block is missing. Returns nothing for other findings.
+/// place or has too narrow a scope, and whether a barrier of the block is missing. For a race within a block without such a value,
+/// says that no barrier orders the accesses. Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to spell the accesses of a race in C++ so that they do not race. The result contains an access that is weak

@@ -420,16 +420,16 @@ class repairer {
     };
     const bool all = f.status == check_status::violated || f.status == check_status::uninitialised ||
                      f.status == check_status::out_of_bounds;
-    if (f.status == check_status::race) {
+    if (const auto [x, y] = racing_events(f); x != nullptr && y != nullptr) {
       const handover h = handover_of(whole_program(edited_.get(), f), f);
-      if (h.first != nullptr && block_of(*h.first) == block_of(*h.second)) {
-        add(*h.first, *h.second, true);
+      if (block_of(*x) == block_of(*y)) {
+        add(*x, *y, true);
       } else if (h.read != nullptr) {
-        add(*h.first, *h.write, false);
-        add(*h.read, *h.second, false);
-      } else if (h.first != nullptr) {
-        const auto [k, from] = edited_.origin(h.first->thread, h.first->event.pc);
-        const auto [other, to] = edited_.origin(h.second->thread, h.second->event.pc);
+        add(*x, *h.write, false);
+        add(*h.read, *y, false);
+      } else {
+        const auto [k, from] = edited_.origin(x->thread, x->event.pc);
+        const auto [other, to] = edited_.origin(y->thread, y->event.pc);
         stretches.push_back({k, from, -1});
         stretches.push_back({other, -1, to});
       }
@@ -451,6 +451,25 @@ class repairer {
     return result;
   }
   [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
+
+  /// Returns the two accesses of a race, or null pointers for another finding. An access by an asynchronous copy is represented
+  /// by the event that starts the copy.
+  [[nodiscard]] std::pair<const trace_event*, const trace_event*> racing_events(const finding& f) const {
+    std::vector<const trace_event*> found;
+    for (const trace_event& e : f.events) {
+      if (!e.blamed || f.status != check_status::race) {
+        continue;
+      }
+      const bool is_copy = e.thread >= model::count_of(program_->threads);
+      const auto start = std::find_if(f.events.begin(), f.events.end(), [&](const trace_event& s) {
+        return is_copy ? s.event.kind == model::event_kind::issue && s.event.starts == e.thread : &s == &e;
+      });
+      if (start != f.events.end()) {
+        found.push_back(&*start);
+      }
+    }
+    return found.size() == 2 ? std::pair(found[0], found[1]) : std::pair<const trace_event*, const trace_event*>();
+  }
 
   /// Returns whether a path in a kernel's code leads from one position to another. A position reaches itself.
   [[nodiscard]] bool reaches(int k, int from, int to) {

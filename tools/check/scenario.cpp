@@ -1140,9 +1140,10 @@ scenario read_scenario(std::string_view text, const file_reader& read_file) { re
 
 check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {
-    for (const auto& [text, holds] : finals) {
-      if (!holds(end)) {
-        return "the final condition does not hold:" + text;
+    for (const auto& [text, condition] : finals) {
+      if (!condition.holds(end)) {
+        const std::string values = condition.values(end);
+        return "the final condition does not hold:" + text + (values.empty() ? "" : "; " + values);
       }
     }
     return std::string();

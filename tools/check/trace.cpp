@@ -22,23 +22,6 @@ namespace membar::check {
 
 namespace {
 
-/// Formats a number according to its type: a float has a point or an exponent, and a negative number has a sign.
-[[nodiscard]] std::string number_text(std::uint64_t bits, ptx_type type) {
-  if (is_float(type) && (bytes_of(type) == 8 || type == ptx_type::f32 || type == ptx_type::f16 || type == ptx_type::bf16)) {
-    char text[40];
-    const float narrow = bytes_of(type) == 4 ? detail::float_of<float>(bits)
-                         : is_half(type)     ? detail::widened(detail::format_of(type), bits)
-                                             : 0.0F;
-    const auto end = bytes_of(type) == 8 ? std::to_chars(text, text + sizeof text, detail::float_of<double>(bits)).ptr
-                                         : std::to_chars(text, text + sizeof text, narrow).ptr;
-    const std::string result(text, end);
-    return result + (result.find_first_not_of("-0123456789") == std::string::npos ? ".0" : "");
-  }
-  const std::uint64_t value = is_signed(type) ? extended(bits, type) : bits;
-  return is_signed(type) && static_cast<std::int64_t>(value) < 0 ? std::to_string(static_cast<std::int64_t>(value))
-                                                                 : std::to_string(value);
-}
-
 /// Returns the type in which to print the value of an access: the access's own type if it is a float or a signed integer,
 /// otherwise the type with which the memory is declared.
 [[nodiscard]] ptx_type type_at(const program& p, const instruction& i, const graph_event& e) {
@@ -125,6 +108,31 @@ namespace {
          std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
 }
 
+/// Returns the write from which a read takes all its bytes, or null if there are several, or none. A read of another size than
+/// the write may read only writes that are ordered before it.
+[[nodiscard]] const graph_event* source_of(const graph& g, const graph_event& e) {
+  if (!e.mixed) {
+    return e.source;
+  }
+  const graph_event* result = nullptr;
+  for (const thread_run& run : g.threads) {
+    for (const graph_event* w : run.events) {
+      const bool overlaps = w->kind == model::event_kind::write &&
+                            w->address < e.address + static_cast<std::uint64_t>(e.bytes) &&
+                            e.address < w->address + static_cast<std::uint64_t>(w->bytes);
+      if (overlaps && precedes(*w, e.base)) {
+        const bool contains = w->address <= e.address && e.address + static_cast<std::uint64_t>(e.bytes) <=
+                                                             w->address + static_cast<std::uint64_t>(w->bytes);
+        if (result != nullptr || !contains) {
+          return nullptr;
+        }
+        result = w;
+      }
+    }
+  }
+  return result;
+}
+
 /// Describes an event's effect as the text that follows the instruction's name.
 [[nodiscard]] std::string event_text(const program& p, const graph& g, const graph_event& e) {
   const ptx_type type = type_at(p, instruction_of(p, e), e);
@@ -133,12 +141,14 @@ namespace {
                             : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value, type)
                                                                                              : value_text(e.value, type);
   switch (e.kind) {
-    case model::event_kind::read:
+    case model::event_kind::read: {
+      const graph_event* const source = source_of(g, e);
       return "reads " + value + " from " + place_text(p, e.address) +
-             (e.mixed ? ", combined from several writes"
-              : e.source == nullptr
-                  ? ", its initial value"
-                  : ", written by thread " + std::to_string(e.source->thread) + " event " + std::to_string(e.source->number));
+             (source != nullptr
+                  ? ", written by thread " + std::to_string(source->thread) + " event " + std::to_string(source->number)
+              : e.mixed ? ", combined from several writes"
+                        : ", its initial value");
+    }
     case model::event_kind::write:
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
@@ -154,6 +164,22 @@ namespace {
 }
 
 }  // namespace
+
+std::string number_text(std::uint64_t bits, ptx_type type) {
+  if (is_float(type) && (bytes_of(type) == 8 || type == ptx_type::f32 || type == ptx_type::f16 || type == ptx_type::bf16)) {
+    char text[40];
+    const float narrow = bytes_of(type) == 4 ? detail::float_of<float>(bits)
+                         : is_half(type)     ? detail::widened(detail::format_of(type), bits)
+                                             : 0.0F;
+    const auto end = bytes_of(type) == 8 ? std::to_chars(text, text + sizeof text, detail::float_of<double>(bits)).ptr
+                                         : std::to_chars(text, text + sizeof text, narrow).ptr;
+    const std::string result(text, end);
+    return result + (result.find_first_not_of("-0123456789") == std::string::npos ? ".0" : "");
+  }
+  const std::uint64_t value = is_signed(type) ? extended(bits, type) : bits;
+  return is_signed(type) && static_cast<std::int64_t>(value) < 0 ? std::to_string(static_cast<std::int64_t>(value))
+                                                                 : std::to_string(value);
+}
 
 std::string place_text(const program& p, std::uint64_t address) {
   constexpr std::uint64_t near = 4096;
@@ -300,10 +326,10 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
     return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
   }
   std::string why;
-  if (x.address != y.address || x.bytes != y.bytes) {
-    why = "they overlap only in part, so they are never morally strong";
-  } else if (!x.strong || !y.strong) {
+  if (!x.strong || !y.strong) {
     why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
+  } else if (x.address != y.address || x.bytes != y.bytes) {
+    why = "they overlap only in part, so they are never morally strong";
   } else {
     const std::string gap = scope_gap(p, x.thread, x.scope, y.thread);
     why = "their scopes do not include each other's thread: the " +
@@ -347,16 +373,18 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
     shown.event.heads = {};
     shown.event.crossed = shown.event.released = shown.event.given = nullptr;
     shown.event.started = nullptr;
-    if (e->source != nullptr && !e->mixed) {
-      shown.source_thread = e->source->thread;
-      shown.source_number = e->source->number;
+    if (const graph_event* const source = source_of(g, *e); source != nullptr && e->kind == model::event_kind::read) {
+      shown.source_thread = source->thread;
+      shown.source_number = source->number;
     }
   }
   for (int t = 0; t < model::count_of(g.threads); ++t) {
     const thread_run& run = model::at(g.threads, t);
     const thread_state* s = run.states.empty() ? nullptr : run.states.back();
     const bool waits = s != nullptr && s->status != thread_status::ended;
-    result.waiting.push_back(waits ? &model::at(model::at(p.threads, t).kernel->code, s->pc) : nullptr);
+    result.waiting.push_back(!waits                 ? nullptr
+                             : run.issue != nullptr ? &instruction_of(p, *run.issue)
+                                                    : &model::at(model::at(p.threads, t).kernel->code, s->pc));
   }
   return result;
 }

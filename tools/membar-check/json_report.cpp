@@ -58,7 +58,7 @@ json finding_json(const check::program& p, const check::finding& f) {
     json one = {{"number", thread}, {"name", check::thread_text(p, thread)}};
     if (f.waiting[t] != nullptr) {
       json at;
-      add_instruction(at, p, thread, *f.waiting[t]);
+      add_instruction(at, p, issuer_of(p, thread), *f.waiting[t]);
       one["is_at"] = std::move(at);
     }
     threads.push_back(std::move(one));

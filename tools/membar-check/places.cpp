@@ -56,10 +56,10 @@ std::vector<std::string> places_of_finding(const check::program& p, const check:
     }
   }
   if (result.empty() && f.thread >= 0) {
-    add(f.thread, f.waiting[static_cast<std::size_t>(f.thread)]);
+    add(issuer_of(p, f.thread), f.waiting[static_cast<std::size_t>(f.thread)]);
   }
   for (std::size_t t = 0; t < f.waiting.size() && result.empty() && f.status == check::check_status::hang; ++t) {
-    add(static_cast<int>(t), f.waiting[t]);
+    add(issuer_of(p, static_cast<int>(t)), f.waiting[t]);
   }
   return result;
 }

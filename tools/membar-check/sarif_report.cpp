@@ -77,7 +77,7 @@ class sarif_writer final : public report {
     for (std::size_t t = 0; t < r.found.waiting.size() && places.empty(); ++t) {
       const bool tells = r.found.thread >= 0 ? r.found.thread == static_cast<int>(t) : r.status == check::check_status::hang;
       if (tells && r.found.waiting[t] != nullptr) {
-        places.push_back(place_in(p, file.path, static_cast<int>(t), *r.found.waiting[t]));
+        places.push_back(place_in(p, file.path, issuer_of(p, static_cast<int>(t)), *r.found.waiting[t]));
       }
     }
     if (places.empty()) {

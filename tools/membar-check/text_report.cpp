@@ -253,13 +253,20 @@ class text_writer final : public report {
     constexpr std::size_t most = 3;             // other repairs of this size differ only in the position of a fence
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
-      out_ << "  no repair: no "
-           << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
-           << " of orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations"
-           << (found.left_out ? ", some of them cut short" : "") << ")"
-           << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched) : "");
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
-      out_ << (loop.empty() ? "" : "; the loop at " + loop + " loads nothing, and no order changes that") << "\n";
+      const std::string explorations = " (" + std::to_string(found.explorations) + " explorations)";
+      if (found.left_out) {
+        out_ << "  no repair was found, but the search was cut short" << explorations
+             << ": a smaller launch may be searched completely";
+      } else {
+        out_ << "  no repair: no "
+             << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
+             << " of orders, scopes, fences and barriers makes it verify" << explorations;
+      }
+      out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
+               : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
+                                           : "; the kernel needs a different change, or has more than one fault")
+           << "\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
@@ -364,7 +371,7 @@ class text_writer final : public report {
   void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "
-           << shown(p, f.thread, *f.waiting[static_cast<std::size_t>(f.thread)]) << "\n";
+           << shown(p, issuer_of(p, f.thread), *f.waiting[static_cast<std::size_t>(f.thread)]) << "\n";
       return;
     }
     for (std::size_t t = 0; t < f.waiting.size() && f.status == check::check_status::hang; ++t) {
@@ -376,7 +383,7 @@ class text_writer final : public report {
       out_ << "  " << check::thread_text(p, static_cast<int>(t))
            << (others == 0 ? " waits at "
                            : " and " + std::to_string(others) + (others == 1 ? " other wait at " : " others wait at "))
-           << shown(p, static_cast<int>(t), *f.waiting[t]) << "\n";
+           << shown(p, issuer_of(p, static_cast<int>(t)), *f.waiting[t]) << "\n";
     }
   }
 
