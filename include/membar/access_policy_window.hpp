@@ -19,17 +19,17 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// How L2 treats the line of an access.
+/// How L2 treats the cache line that an access touches.
 enum class access_property {
-  normal = cudaAccessPropertyNormal,         ///< the access behaves as it does without a window, and turns a persisting line
+  normal = cudaAccessPropertyNormal,         ///< the access behaves as it would without a window, and turns a persisting line
                                              ///< back to normal
   streaming = cudaAccessPropertyStreaming,   ///< L2 evicts the line first
   persisting = cudaAccessPropertyPersisting  ///< L2 keeps the line in the set-aside
 };
 
-/// An access-policy window as a value. It can be given to a launch (`launch_config::with`), a stream
-/// (`scoped_stream_attribute`) or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting it on a
-/// stream or node turns off an earlier window.
+/// An access-policy window as a value. It can be set on a launch (`launch_config::with`), a stream (`scoped_stream_attribute`)
+/// or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting it on a stream or node turns off an
+/// earlier window.
 struct access_policy_window {
   const void* start = nullptr;
   std::size_t bytes = 0;  ///< 0 turns the window off

@@ -379,8 +379,8 @@ class privatized_histogram {
     combine(atomic_ref<T, thread_scope::block>(bins_[bin]), value, operation, relaxed);
   }
 
-  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block must call it. The order is relaxed or
-  /// release.
+  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block must call this function. The order is
+  /// relaxed or release.
   template <thread_scope Scope, class Order>
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {
     detail::require_reduction_order<Order>();
@@ -393,8 +393,8 @@ class privatized_histogram {
   }
 
  private:
-  // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word around its bin. That word contains only bins. It does
-  // not contain the identity, which is read without atomics.
+  // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word that contains its bin. That word contains only bins.
+  // It does not contain the identity, which is read without atomics.
   static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
 
   alignas(word) T bins_[static_cast<std::size_t>(Bins)];

@@ -3,7 +3,7 @@
 /// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0 or
 /// later), or writes a value into the shared memory of another block of the cluster (9.0 or later).
 ///
-/// The return type of each call says how to detect its completion. A copy must be committed to a group or arrive at an
+/// Each call's return type indicates how to detect its completion. A copy must be committed to a group or arrive at an
 /// mbarrier. A remote store returns the number of bytes that a phase of the other block's mbarrier must expect. A store or
 /// reduction that releases (`async_store_release`, compute capability 10.0 or later) writes to global memory, and only a thread
 /// that reads its value can detect its completion.
@@ -105,7 +105,7 @@ template <class T, async_caching Caching>
 
 }  // namespace detail
 
-/// Starts to copy the object at `from` in global memory to `to` in the block's shared memory.
+/// Starts copying the object at `from` in global memory to `to` in the block's shared memory.
 ///
 /// The copy is ordered after everything that precedes the call in the thread. It does not synchronize with anything on its own:
 /// use a group (`async_commit`, `async_wait`) or an mbarrier (`async_arrive`) to wait for it.
@@ -165,7 +165,7 @@ __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned
   return detail::copy_results::started();
 }
 
-/// Commits all copies of the thread that are not yet in a group to a new group, which `async_wait` can wait for.
+/// Commits all of the thread's copies that are not yet in a group to a new group, which `async_wait` can wait for.
 ///
 /// PTX: `cp.async.commit_group`, one instruction. Requires: compute capability 8.0.
 template <bool Needed = true>
@@ -180,7 +180,7 @@ __device__ inline void async_commit(started_copies) noexcept {
 ///
 /// This function does not wait for bulk copies, and `bulk_wait` does not wait for these copies.
 ///
-/// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no time limit.
+/// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. The wait has no time limit.
 template <int Pending = 0>
 __device__ inline void async_wait() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations with the scope in the type and the order at each call. They work in kernels and on the host.
+/// Atomic operations with the scope in the type and the order specified in each call. They work in kernels and on the host.
 ///
 /// On the device, a call compiles to a single instruction if the hardware has one. Otherwise it compiles to the sequence that
 /// `atomic_ref` lists: a fence and an instruction at seq_cst, a choice between two instructions, or a loop. An operation that
@@ -67,7 +67,7 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   float, double min and max: the operation on the bits, as .s32/.s64 for a positive operand, and the opposite operation as
 ///                     .u32/.u64 for a negative one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on the aligned 32-bit word around an object of 8 or 16 bits. Each lane first makes its own attempt.
+///                     on the aligned 32-bit word that holds an 8-bit or 16-bit object. Each lane first makes its own attempt.
 ///                     After that, one lane makes the attempts for all lanes of its warp that change the same word. It repeats
 ///                     the fences, between two barriers among these lanes. For a compare_exchange of 8 or 16 bits, each lane
 ///                     always makes its own attempts. The release fence follows the load and is executed only if the load finds
@@ -78,10 +78,10 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   state spaces:     in global memory, a reduction and a relaxed fetch_* name .global. In the block's own shared memory, a
 ///                     reduction is red.relaxed.S.shared.OP.T, after a fence if it releases, and a relaxed fetch_* of 32-bit
 ///                     integers at block scope names .shared. In the shared memory of another block of the cluster, 64-bit
-///                     and, or, xor, min, max and additions of pairs use the loop. If the compiler does not know the state
-///                     space, isspacep instructions determine it.
-///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
-///                     red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
+///                     and, or, xor, min and max use the loop, as do additions of pairs. If the compiler does not know the
+///                     state space, isspacep instructions determine it.
+///   with an L2 policy, which an exchange, a fetch_* or a reduction takes after its order: atom....S.global.OP.L2::cache_hint.T
+///                     and red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
 /// docs/headers/atomic.md has the table of types, operations and architectures. On the host, an operation at any scope uses the
 /// compiler's `__atomic` functions on the value's bits and follows the host's memory model, and a policy has no effect.
 ///
@@ -91,12 +91,12 @@ void device_wait(const T* object, const T& old) noexcept;
 /// +inf < +NaN. Integer arithmetic wraps around.
 ///
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
-/// can access, never on a thread's stack. For an 8-bit or 16-bit read-modify-write, the whole aligned 32-bit word around the
-/// object must be in the same allocation or variable. Vectors, and operations with an L2 policy, require global memory. A
+/// can access, never on a thread's stack. For an 8-bit or 16-bit read-modify-write, the whole aligned 32-bit word that contains
+/// the object must be in the same allocation or variable. Vectors, and operations with an L2 policy, require global memory. A
 /// policy requires compute capability 8.0. Cluster scope, 16-byte read-modify-writes and vectors require compute capability 9.0
 /// in all code compiled for a device, including host functions of the same file. 16-byte objects on the host require libatomic,
-/// whose loads may need writable memory. Errors: an operation does not compile if the type, the order, a const object or a
-/// policy does not allow it. Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
+/// whose loads may need writable memory. Errors: an operation that does not support the type, the order, a const object or a
+/// policy does not compile. Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
  public:
@@ -191,8 +191,8 @@ class atomic_ref {
   /// whether it stored.
   ///
   /// The first order applies to success and the second to failure. If only one order is given, the failure order is that order
-  /// without its release half, which is acquire for acq_rel. It never fails spuriously. Padding is also compared, so load
-  /// `expected` from the object itself or use a type without padding.
+  /// without its release half, which is acquire for acq_rel. The operation never fails spuriously. Padding is also compared, so
+  /// load `expected` from the object itself or use a type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
   MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
                                            Failure = Failure{}) const noexcept {
@@ -446,7 +446,7 @@ class atomic_ref {
 
 /// Returns a reference to `object`, which must be in global memory: `atomic_ref<T, thread_scope::device>(in_global(*pointer))`.
 /// Operations then need no code for other state spaces. Without this call, if the compiler does not know the state space, that
-/// code is the largest part of an operation. The call itself compiles to no instruction.
+/// code is the largest part of an operation. The call itself generates no instructions.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -458,7 +458,7 @@ template <class T>
 /// An object that the threads in `Scope` access only with atomic operations.
 ///
 /// It has the operations of `atomic_ref`, which documents their synchronization and their machine code. It is neither copyable
-/// nor movable, has the size of its value, and is aligned to that size.
+/// nor movable, has the same size as its value, and is aligned to that size.
 ///
 /// The default constructor leaves the value uninitialized, so the object can be in `__shared__` memory. One thread must store a
 /// value and execute a barrier before other threads use it.
@@ -563,7 +563,7 @@ atomic_ref(T&) -> atomic_ref<T>;
 template <class T>
 atomic(T) -> atomic<T>;
 
-// Operators are deleted, because they cannot name an order. They are declared so that the compiler's message explains this.
+// Operators are deleted, because they cannot specify an order. They are declared so that the compiler's message explains this.
 
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }

@@ -126,8 +126,8 @@ enum atomic_capability : unsigned {
   capability_scalar_128 = 1U << 5
 };
 
-/// The instructions that an operation of membar compiles to for compute capability 9.0. There are at most two; if there are
-/// two, a condition selects one of them at run time.
+/// The instructions that a membar operation compiles to for compute capability 9.0. There are at most two; if there are two, a
+/// condition selects one of them at run time.
 struct atomic_instructions {
   atomic_use each[2] = {};
   int count = 0;
@@ -330,7 +330,7 @@ namespace detail {
 #endif
 
 #if CUDART_VERSION >= 13000
-/// Returns the capabilities that a link has for all instructions of an operation; `ask` queries the capabilities for one
+/// Returns the capabilities that a link has for all of an operation's instructions; `ask` queries the capabilities for one
 /// instruction. Capabilities that an instruction does not need count as present.
 template <class Ask>
 [[nodiscard]] unsigned capabilities_of(const atomic_use& use, Ask ask) {

@@ -33,7 +33,7 @@ __device__ constexpr void require_election() noexcept {
 /// Source: PTX ISA, "barrier".
 class named_barrier {
  public:
-  static constexpr unsigned most = 16;  ///< the number of barriers of a block
+  static constexpr unsigned most = 16;  ///< the number of barriers in a block
 
   __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
 

@@ -3,11 +3,11 @@
 /// Bulk copies between global and shared memory. One thread starts a copy, and the hardware performs it while the program
 /// continues.
 ///
-/// The return type of a copy says how to detect its completion. A copy into shared memory completes on an mbarrier and returns
+/// A copy's return type indicates how to detect its completion. A copy into shared memory completes on an mbarrier and returns
 /// the number of bytes that a phase must expect. A copy out of shared memory belongs to a group of its thread and returns an
 /// object that must be committed.
 ///
-/// A bulk copy accesses memory through the async proxy and is not in program order:
+/// A bulk copy accesses memory through the async proxy and is not performed in program order:
 ///
 /// * Ordinary stores are ordered before a copy that reads their data only if a `proxy_fence<proxy::async>` (fence.cuh) is
 ///   between them, in the block that starts the copy. Either each storing thread executes the fence before a barrier, or the
@@ -44,7 +44,7 @@ __device__ constexpr void require_bulk_copies() noexcept {
 #endif
 }
 
-/// Rejects architectures without the bulk-copy features of compute capability 10.0, in the same way.
+/// Rejects architectures without the bulk-copy features of compute capability 10.0 in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_masked_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -171,8 +171,8 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// Like `bulk_store`, but copies only some of every 16 bytes: bit i of `mask` selects byte i. The other bytes of `to` are not
-/// written.
+/// Like `bulk_store`, but copies only some bytes of each group of 16: bit i of `mask` selects byte i. The other bytes of `to`
+/// are not written.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute
 /// capability 10.0 (PTX ISA 8.6).
@@ -284,7 +284,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
   return detail::copy_results::copies();
 }
 
-/// Commits all copies of the thread that are not yet in a group to a new group, which `bulk_wait` can wait for.
+/// Commits all of the thread's copies that are not yet in a group to a new group, which `bulk_wait` can wait for.
 ///
 /// PTX: `cp.async.bulk.commit_group`, one instruction. Requires: compute capability 9.0.
 template <bool Needed = true>
@@ -297,7 +297,7 @@ __device__ inline void bulk_commit(uncommitted_copies) noexcept {
 /// Waits until at most the newest `Pending` groups of the thread are incomplete. The data of the completed groups is then
 /// visible to the thread without a proxy fence, and their sources may be overwritten.
 ///
-/// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no time limit.
+/// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. The wait has no time limit.
 template <int Pending = 0>
 __device__ inline void bulk_wait() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
@@ -312,7 +312,7 @@ __device__ inline void bulk_wait() noexcept {
 /// In a ring of stages, copies out of a stage may be pending while other stages are filled. The stage to be filled next must
 /// not be among the newest `Pending` groups.
 ///
-/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no time limit.
+/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. No time limit applies.
 template <int Pending = 0>
 __device__ inline void bulk_wait_read() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");

@@ -66,8 +66,8 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to bring the `bytes` bytes at `address` into L2. A single thread requests all of them. There is no way to detect when
-/// they have arrived.
+/// Starts to bring the `bytes` bytes at `address` into L2. A single thread requests all of them. Their arrival cannot be
+/// detected.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; the address and the size are multiples
 /// of 16. Source: PTX ISA, "cp.async.bulk.prefetch".

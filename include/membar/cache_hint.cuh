@@ -13,7 +13,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The priority with which L1 evicts the line of an access.
+/// The priority with which L1 evicts the line that an access touches.
 enum class l1_priority {
   evict_normal,     ///< the default priority, as without a hint
   evict_unchanged,  ///< leaves the priority of a line that is already cached unchanged
@@ -22,7 +22,7 @@ enum class l1_priority {
   no_allocate       ///< does not bring the line into L1
 };
 
-/// The priority with which L2 evicts the line of an access; the names have the same meaning as in `l1_priority`.
+/// The priority with which L2 evicts the line that an access touches; the names have the same meaning as in `l1_priority`.
 enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last };
 
 /// The cache operators of PTX ISA 2.0, which name caches instead of priorities.
@@ -96,11 +96,11 @@ MEMBAR_CONSTANT cache_operator_hint<cache_operator::wb> wb{};
 MEMBAR_CONSTANT cache_operator_hint<cache_operator::wt> wt{};
 }  // namespace cache_op
 
-/// A load that misses L2 brings in the aligned 64 bytes around the address.
+/// A load that misses L2 brings in the aligned 64-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<64> prefetch_64B{};
-/// A load that misses L2 brings in the aligned 128 bytes around the address.
+/// A load that misses L2 brings in the aligned 128-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
-/// A load that misses L2 brings in the aligned 256 bytes around the address.
+/// A load that misses L2 brings in the aligned 256-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {

@@ -150,10 +150,10 @@ template <class Range>
 
 /// Copies `count` values into `table` starting at element `first`, in stream order: kernels that are enqueued later read them.
 ///
-/// It writes to the current device's table. If `values` is in pinned memory, the call returns immediately, and the memory must
-/// not change until the copy is complete. In a captured stream, the graph keeps a copy of the values passed to this call. No
-/// kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
-/// Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
+/// It writes only to the current device's copy of the table. If `values` is in pinned memory, the call returns immediately, and
+/// the memory must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values passed to
+/// this call. No kernel that reads the table may run at the same time, because constant memory must not change while a kernel
+/// reads it. Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {

@@ -116,7 +116,7 @@ struct function_name {
 ///
 /// The sentence contains the CUDA code, the remedy, and the file, line and function of the call to `check`. If there is no
 /// driver or no device, the message says so instead of giving `remedy`. CUDA's last error is cleared, so a caller that handles
-/// the exception does not get the same error again. CUDA does not clear an error after which the process cannot use the device.
+/// the exception does not get the same error again. An error that makes the device unusable for the process cannot be cleared.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation for this call",
                   const std::source_location& where = std::source_location::current()) {
   if (status != cudaSuccess) {

@@ -35,7 +35,7 @@ template <> struct ptx_proxy<proxy::async_shared_block> { static constexpr char 
 template <> struct ptx_proxy<proxy::async_shared_cluster> { static constexpr char text[] = "async.shared::cluster"; };
 // clang-format on
 
-/// The state spaces of the restricted fences: an acquire applies to the cluster's shared memory, a release to the block's own.
+/// The state spaces of the restricted fences: an acquire covers the cluster's shared memory, and a release the block's own.
 // clang-format off
 template <memory_order Order> struct narrowed;
 template <> struct narrowed<memory_order::acquire> { static constexpr char text[] = "acquire.sync_restrict::shared::cluster"; };
@@ -134,8 +134,8 @@ __device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
                : "memory");
 }
 
-/// A fence at cluster scope for objects in shared memory only. An acquire applies to objects anywhere in the cluster, a release
-/// to objects of the calling thread's block.
+/// A fence at cluster scope for objects in shared memory only. An acquire applies to objects anywhere in the cluster, and a
+/// release to objects of the calling thread's block.
 ///
 /// It orders less than `thread_fence<thread_scope::cluster>`, and is sufficient for barriers in shared memory.
 ///

@@ -28,9 +28,9 @@ struct kernel_resources {
 
 /// The share of a multiprocessor that the blocks of a launch occupy.
 struct kernel_occupancy {
-  int blocks = 0;           ///< resident per multiprocessor
-  int threads = 0;          ///< resident per multiprocessor
-  int threads_at_most = 0;  ///< the device's limit per multiprocessor
+  int blocks = 0;           ///< resident blocks per multiprocessor
+  int threads = 0;          ///< resident threads per multiprocessor
+  int threads_at_most = 0;  ///< the device's limit on resident threads per multiprocessor
 
   [[nodiscard]] constexpr double fraction() const noexcept {
     return threads_at_most == 0 ? 0.0 : static_cast<double>(threads) / static_cast<double>(threads_at_most);

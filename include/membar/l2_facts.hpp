@@ -11,8 +11,8 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The properties of a device's L2, in bytes. It is a plain value, so that checks that depend on it can be tested without such
-/// a device.
+/// The properties of a device's L2, in bytes. It is a plain value, so that checks that depend on it can be tested without the
+/// hardware.
 struct l2_facts {
   int device = 0;
   std::size_t l2_bytes = 0;

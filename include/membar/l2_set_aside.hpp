@@ -23,7 +23,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Throws if the device cannot set aside lines, or if MPS has fixed a limit that is too small.
+/// Throws if the device cannot set aside part of L2, or if MPS has fixed a limit that is too small.
 inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   if (limit == 0) {
     return;
@@ -41,7 +41,7 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
 }
 
-/// Returns the limit that the requests of an account need.
+/// Returns the limit that an account's requests need.
 [[nodiscard]] constexpr std::size_t limit_of(const membar_l2_account_v1& account) noexcept {
   return account.sum < account.largest ? account.sum : account.largest;
 }

@@ -14,8 +14,8 @@ inline namespace v0_3 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
-/// The order's tag follows the pointer, along with at most one each of an L1 eviction priority, an L2 policy and a prefetch
-/// size, in any sequence.
+/// The order's tag follows the pointer, along with at most one L1 eviction priority, one L2 policy and one prefetch size, in
+/// any sequence.
 ///
 /// Synchronizes: an acquire load synchronizes with the release operation whose value it reads, if each scope includes the
 /// other's thread. A relaxed load is atomic but orders nothing. An `mmio` load, which requires system scope, is relaxed and is
@@ -45,8 +45,8 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 
 /// Reads `*address` without an order, as a plain read does, with cache hints.
 ///
-/// At most one each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy, a
-/// prefetch size, and for 32 bytes an L2 eviction priority.
+/// At most one of each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy,
+/// a prefetch size, and for 32 bytes an L2 eviction priority.
 ///
 /// It does not synchronize, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, with
 /// `.v4.b32` and `.v8.b32` for 16 and 32 bytes. Requires: the same as `load`; 32 bytes require compute capability 10.0. Source:
@@ -60,7 +60,7 @@ template <class T, class... Said>
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
-/// The order's tag follows the value, along with at most one each of an L1 eviction priority and an L2 policy, in any sequence.
+/// The order's tag follows the value, along with at most one L1 eviction priority and one L2 policy, in any sequence.
 ///
 /// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
 /// other's thread, and releases everything that this thread has observed. A relaxed store is atomic but orders nothing. `mmio`

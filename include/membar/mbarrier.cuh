@@ -194,9 +194,9 @@ class remote_mbarrier {
 /// copy synchronizes with each wait that acquires its phase, regardless of the scope: the data of the copy is then visible
 /// without a proxy fence. The completion does not order any other access of the thread that started the copy.
 ///
-/// Requires: shared memory; compute capability 8.0 for `init`, `arrive(release)`, `arrive_no_complete`, `arrive_drop(release)`,
-/// `test_wait` with `acquire` and `wait` with `acquire`, at block scope, and 9.0 for everything else. A phase expects 1 to 2^20
-/// - 1 arrivals and at most 2^20 - 1 bytes. Source: PTX ISA, "mbarrier" and its instructions.
+/// Requires: shared memory; at block scope, compute capability 8.0 for `init`, `arrive(release)`, `arrive_no_complete`,
+/// `arrive_drop(release)`, and `test_wait` and `wait` with `acquire`; 9.0 for everything else. A phase expects 1 to 2^20 - 1
+/// arrivals and at most 2^20 - 1 bytes. Source: PTX ISA, "mbarrier" and its instructions.
 template <thread_scope Scope>
 class alignas(8) mbarrier {
   static_assert(Scope == thread_scope::block || Scope == thread_scope::cluster,

@@ -68,7 +68,7 @@ struct multimem_or { static constexpr char text[] = "or"; };
 struct multimem_xor { static constexpr char text[] = "xor"; };
 // clang-format on
 
-/// A value in the registers of an instruction.
+/// Holds a value of `Bytes` bytes in an instruction's registers.
 template <std::size_t Bytes>
 struct multimem_registers {
   unsigned words[Bytes / 4];

@@ -56,8 +56,8 @@ __device__ consteval bool one_read_only_load() noexcept {
 
 /// Reads `*address` through the read-only path. No thread may write it while the kernel runs.
 ///
-/// At most one each of the following may come after the pointer: an L1 eviction priority or the cache operator ca, cg or cs, an
-/// L2 policy, and a prefetch size.
+/// At most one of each of the following may come after the pointer: an L1 eviction priority or the cache operator ca, cg or cs,
+/// an L2 policy, and a prefetch size.
 ///
 /// It does not synchronize, and may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, with `.v4.b32` for 16
 /// bytes. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same hints.

@@ -68,7 +68,7 @@ struct physical_domain {
 };
 
 /// Returns the number of physical domains of `device`: 4 on compute capability 9.0, and 1 on older devices, where domains have
-/// no effect and the same code runs. Throws `error` if there is no such device.
+/// no effect but the same code runs. Throws `error` if there is no such device.
 [[nodiscard]] inline int sync_domain_count(int device) {
   int count = 0;
   const cudaError_t status = cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, device);

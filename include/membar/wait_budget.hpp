@@ -8,7 +8,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The result of a pattern's operation. Only `done` synchronizes, unless the operation says otherwise.
+/// The result of a pattern's operation. Only `done` synchronizes, unless the operation's description says otherwise.
 enum class [[nodiscard("only 'done' means that the awaited event happened: check the result")]] wait_result : unsigned char{
     done,        ///< the operation succeeded
     would_wait,  ///< a `try_` operation would have had to wait, and changed nothing

@@ -10,9 +10,9 @@
 /// signal to have a suitable value; a collective needs the call with the same number from every member. The blocks of one
 /// kernel run concurrently.
 ///
-/// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, this
-/// is decided exactly. Running an operation can only enable others, so the schedule with one queue per device is the worst
-/// case, and the set of operations that run in it does not depend on the order of arrival.
+/// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, the
+/// answer is exact. Running an operation can only enable others, so the schedule with one queue per device is the worst case,
+/// and the set of operations that run in it does not depend on the order of arrival.
 ///
 /// Two kinds of programs are reported even though they may never hang. First, if a signal is set to several values, a later
 /// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if every

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks, which determine in constant time which of two operations that have run is ordered before the other.
+/// Vector clocks, which determine in constant time whether one of two operations that have run is ordered before the other.
 #pragma once
 
 #include <algorithm>

@@ -63,8 +63,8 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns what a node that never runs depends on: the first operations before it that have not run, the operation that
-  /// blocks its queue, and the operations that it waits for.
+  /// Returns the operations that a node that never runs depends on: the first operations before it that have not run, the
+  /// operation that blocks its queue, and the operations that it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
     std::vector<edge> result;

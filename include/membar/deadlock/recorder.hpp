@@ -46,7 +46,7 @@ class hazard_error : public error {
 /// PEs, a function that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With
 /// one host thread per PE, a process cannot tell what the other processes will enqueue: merge the records (`operations`,
 /// `append`) and call `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or
-/// the signal's kind does not allow the operation. It is thread-safe; the operations are recorded in the order of the calls.
+/// the signal's kind does not allow the operation. The class is thread-safe; operations are recorded in the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
@@ -280,9 +280,9 @@ class recorder {
     clear();
   }
 
-  /// Deletes all operations, events, graphs and captures, even if they have faults, and the values of signals and epochs, which
-  /// become 0 unless `signal_holds` sets other values. Use this function for a program that has failed and starts over. Names,
-  /// teams and queues are kept. It does not throw.
+  /// Deletes all operations, events, graphs and captures, even if they have faults. The values of signals and epochs become 0
+  /// unless `signal_holds` sets other values. Use this function for a program that has failed and starts over. Names, teams and
+  /// queues are kept. It does not throw.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();

@@ -336,8 +336,8 @@ class signal_history {
     }
   }
 
-  /// Reports a set operation that is not ordered after an earlier set of a different value. The earlier set's value may replace
-  /// the new one before a wait that has ended without the new set.
+  /// Reports a new set that could have satisfied a wait that has already ended, if an earlier set of a value that does not
+  /// satisfy the wait is not ordered before the new set and may therefore replace its value.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {

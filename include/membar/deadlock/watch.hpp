@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Runs a program in its worst schedule while the program grows, and uses vector clocks to track the order of the operations
-/// that have run. The running time grows with the number of operations. It proves that a program is correct, or reports the
-/// faults that it could not rule out.
+/// that have run. The running time grows with the number of operations. The check proves that a program is correct, or reports
+/// the faults that it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>

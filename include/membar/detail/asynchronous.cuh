@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shared parts of bulk_copy.cuh and async_copy.cuh: the types that say how to detect the end of a copy, and the reduction
+/// Shared parts of bulk_copy.cuh and async_copy.cuh: the types that indicate how to detect the end of a copy, and the reduction
 /// operations.
 #pragma once
 
@@ -21,7 +21,7 @@ struct copy_results;
 
 }  // namespace detail
 
-/// The number of bytes that asynchronous copies bring to an mbarrier. The mbarrier's phase must expect them: call
+/// The number of bytes that asynchronous copies deliver and report to an mbarrier. The mbarrier's phase must expect them: call
 /// `barrier.arrive_expect(bytes, release)` before or after the copies start. That call must be the last arrival of the phase or
 /// precede it.
 class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {

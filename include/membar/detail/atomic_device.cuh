@@ -13,7 +13,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// The word on which a compare-and-swap operates: the object itself or, for 8 and 16 bits, the aligned 32-bit word around it.
+/// The word on which a compare-and-swap operates: the object itself or, for 8 and 16 bits, its aligned 32-bit word.
 ///
 /// The other bits of that word keep the values that were read.
 template <class Bits, bool IsWord = sizeof(Bits) >= 4>

@@ -187,7 +187,7 @@ __device__ inline auto load_registers(std::size_t address, [[maybe_unused]] unsi
 
 // st{.weak,.sem.scope,.mmio.sem.scope}{.ss}{.cop}{.level1::eviction_priority}{.level2::eviction_priority}{.level::cache_hint}
 //   {.vec}.type [a], b{, cache-policy};
-// sem: relaxed, release (PTX ISA 6.0, sm_70); the floors of hints and types are those of ld
+// sem: relaxed, release (PTX ISA 6.0, sm_70); hints and types have the same floors as for ld
 template <class Opcode, bool WithPolicy, bool Single, int Bytes, class T>
 __device__ inline void store_registers(std::size_t address, const T& object,
                                        [[maybe_unused]] unsigned long long policy) noexcept {

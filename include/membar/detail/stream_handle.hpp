@@ -20,8 +20,8 @@ concept has_a_stream = requires(const Stream& stream) {
 
 }  // namespace detail
 
-/// The stream that an argument names. The argument is a `cudaStream_t`, a null pointer (the default stream), an object whose
-/// `get()` returns its stream, such as a `cuda::stream_ref`, or an object that converts to its stream, such as PyTorch's
+/// The stream that an argument identifies. The argument is a `cudaStream_t`; a null pointer, for the default stream; an object
+/// whose `get()` returns its stream, such as a `cuda::stream_ref`; or an object that converts to its stream, such as PyTorch's
 /// `c10::cuda::CUDAStream`. This handle does not own the stream.
 class stream_handle {
  public:

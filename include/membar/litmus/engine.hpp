@@ -78,7 +78,7 @@ class engine {
   /// Everything is allocated and loaded before the first kernel starts. The run is divided into slices. A slice consists of one
   /// launch per device and domain, and one host thread per test thread on the host; a barrier across all of them ends each
   /// step. Errors: throws `error` if the machine does not support the places, if the parameters do not fit, if a kernel fails,
-  /// or if the run timed out. Afterwards the engine can run the next test, unless the failed kernel made the device unusable.
+  /// or if the run times out. Afterwards the engine can run the next test, unless the failed kernel made the device unusable.
   [[nodiscard]] run_result run(const runnable_test& test, const parameters& how = {}, const run_options& options = {}) {
     return run(test, place_threads(test.model_test, on_), how, options);
   }

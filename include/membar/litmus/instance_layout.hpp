@@ -25,7 +25,7 @@ inline constexpr int max_participants = 16;
 
 /// Threads per warp.
 inline constexpr unsigned warp_lanes = 32;
-/// Bytes of memory per location. An access of any supported size fits.
+/// Bytes per cell: the memory of one location in one instance. An access of any supported size fits.
 inline constexpr unsigned cell_bytes = 16;
 /// Cells per line of 128 bytes. A step rotates the cells of a location by whole lines.
 inline constexpr unsigned cells_per_line = 8;
@@ -56,7 +56,7 @@ struct instance_layout {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long region_bytes() const noexcept {
     return 1ULL * locations * instances() * stride;
   }
-  /// Returns the size in bytes of one of the two regions of observation digits.
+  /// Returns the size in bytes of one of the two regions of digits, which encode the observed values.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_bytes() const noexcept {
     return 1ULL * observations * instances();
   }

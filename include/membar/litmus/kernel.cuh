@@ -47,7 +47,7 @@ template <class Test>
 
 namespace detail {
 
-/// @name Accesses to the barriers' words At device scope, or at system scope if `wide` is set. @{
+/// @name Accesses to the barriers' words, at device scope or, if `wide` is set, at system scope @{
 [[nodiscard]] __device__ inline unsigned load_relaxed(const unsigned* word, bool wide) noexcept {
   unsigned value = 0;
   if (wide) {
@@ -430,11 +430,11 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 /// outcome.
 ///
 /// L2 traffic of an instance, in sectors of 32 bytes:
-/// * an access of the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;
+/// * an access by the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;
 /// * a reset: 1/2 per location; an observed location: 1/2 more;
 /// * an observed register: 1/32 to write (up to 1/4 if scattered) and 1/32 to read.
-/// Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes. IRIW: 4.3 to 8.1 sectors. An instance needs no atomic, and a thread
-/// executes one barrier per `batch` instances.
+/// Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes. IRIW: 4.3 to 8.1 sectors. An instance needs no atomic operation, and
+/// a thread executes one barrier per `batch` instances.
 template <class Test>
 __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,

@@ -27,9 +27,9 @@ namespace membar {
 inline namespace v0_3 {
 namespace litmus {
 
-/// @name Statistics of a run @{ Returns an upper bound, with 95 % confidence, on the rate of an outcome that did not occur in
-/// `instances` instances, by the rule of three. It is 1 for fewer than three instances. It assumes independent instances; the
-/// instances of one step run concurrently under the same stress, so they are not fully independent.
+/// @name Statistics of a run
+/// @{ Returns the rule-of-three upper bound (95 % confidence) on the rate of an outcome that did not occur; 1 for fewer than
+/// three instances. It assumes independence; instances of one step share the stress and are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }
@@ -158,7 +158,7 @@ struct report {
   [[nodiscard]] bool sound() const noexcept {
     return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
   }
-  /// Returns the number of instances whose outcome the filter does not exclude. Only these count for the condition.
+  /// Returns the number of instances whose outcome the filter does not exclude. Only these count toward the condition.
   [[nodiscard]] std::uint64_t relevant_instances() const noexcept { return positive + negative; }
   /// Returns how often the condition was satisfied, in herd's terms.
   [[nodiscard]] const char* frequency() const noexcept {

@@ -25,7 +25,7 @@ struct run_shape {
   parameters used{};           ///< the parameters, adjusted to the needs of the test
 };
 
-/// Returns the threads per block: the parameter, or more if the threads of an instance need different warps.
+/// Returns the number of threads per block: the parameter, or more if the threads of an instance need different warps.
 [[nodiscard]] inline unsigned block_width(const placement& where, const parameters& how) noexcept {
   const bool warps = where.warps_differ || how.within == spread::warps;
   return std::max(static_cast<unsigned>(how.width), warps ? warp_lanes * std::bit_ceil(where.slots) : warp_lanes);

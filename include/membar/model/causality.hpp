@@ -76,7 +76,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Adds synchronizes-with for fences that release only some accesses. These edges are in `c.sync` but not in base causality.
+/// Adds synchronizes-with edges, for fences that release only some accesses, to `c.sync` but not to base causality.
 template <class Rules>
 constexpr void synchronize_restricted(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                                       std::span<const event> events) noexcept {

@@ -2,10 +2,10 @@
 /// @file
 /// Enumerates every execution of a program that the rules allow.
 ///
-/// It first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, and then barrier groups
-/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and orders only those writes whose order matters
-/// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each choice, because additional reads
-/// never repair a violated axiom. The accesses to memory on which nothing depends are interleaved at the end
+/// The search first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, then barrier
+/// groups (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and orders only those writes whose order
+/// matters (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each choice, because
+/// additional reads never repair a violated axiom. The accesses to memory on which nothing depends are interleaved at the end
 /// (private_memory.hpp).
 #pragma once
 

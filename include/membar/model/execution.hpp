@@ -49,7 +49,7 @@ struct event {
   int physical = -1;  ///< the number of the physical memory location
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
-  int value = -1;           ///< the expression that a write stores or a lane sends; for a read: whether its value is not needed
+  int value = -1;           ///< the expression that a write stores or a lane sends; not used for other events
   event_set data = 0;       ///< the reads from which the stored value was computed
   event_set addressed = 0;  ///< the reads from which the address was computed
   event_set control = 0;    ///< the reads that decided an earlier branch

@@ -3,7 +3,7 @@
 /// Operations on multimem addresses in C++ litmus tests: each operation accesses every object once, in no particular order.
 ///
 /// ```cpp
-/// constexpr model::multimem_variable m(2, x, y);  // its number is the next one after those of x and y
+/// constexpr model::multimem_variable m(2, x, y);  // its number follows the numbers of x and y
 /// constexpr auto stored = model::litmus(
 ///     model::thread(model::block(0), model::multimem_store<membar::thread_scope::system>(m, 1, membar::release)),
 ///     model::thread(model::block(0, 1), model::multimem_load_reduce<membar::thread_scope::system, model::operation::maximum>(

@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// The contents of memory, as far as they are known.
+/// A value read from memory, if it is known.
 struct memory_content {
   bool known = false;
   std::int64_t value = 0;

@@ -123,7 +123,7 @@ enum class completion : std::uint8_t {
   mbarrier     ///< a `complete_tx` of the bytes on an mbarrier
 };
 
-/// The kind of barrier of an instruction, and its participants.
+/// The kind of an instruction's barrier, which determines its participants.
 enum class barrier_kind : std::uint8_t { block, warp, cluster };
 
 /// A constant or a register of the thread.

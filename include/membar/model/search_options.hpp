@@ -35,8 +35,8 @@ class limit_reached : public error {
 struct search_options {
   std::uint64_t limit = 0;   ///< the maximum number of steps (partial choices and candidates); 0 means no limit
   std::uint64_t memory = 0;  ///< the maximum size in bytes of the states that the search stores; 0 means no limit
-  bool bounded = false;      ///< whether a loop that was cut is accepted instead of being an error
-  /// if false, executions that change no answer about final states are omitted, such as those that differ only in unused loads
+  bool bounded = false;      ///< whether a loop that was cut is accepted rather than treated as an error
+  /// if false, executions that add no final state are omitted, such as those that differ only in unused loads
   bool every_execution = true;
   search_control* control = nullptr;  ///< its `is_repeated` is called if not every execution is needed
   waits waiting = waits::left_at_once;
@@ -47,7 +47,7 @@ struct search_options {
   constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: most callers set only a limit
       : limit(steps), bounded(only_bounded) {}
 
-  /// Throws `limit_reached` if this number of steps or of bytes exceeds the limit, or if the search takes too long.
+  /// Throws `limit_reached` if this number of steps or bytes exceeds the limit, or if the search takes too long.
   constexpr void check(std::uint64_t steps, std::uint64_t bytes = 0) const {
     constexpr std::uint64_t now_and_then = 512;
     if (limit != 0 && steps > limit) {

@@ -403,7 +403,7 @@ class litmus_program {
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   /// For a location of a multimem address, `multimem` returns the first location of that address, and `object` returns the
-  /// location's object. For other locations, they return -1 and the location itself.
+  /// location's object. For other locations, `multimem` returns -1 and `object` returns the location itself.
   [[nodiscard]] constexpr int multimem(int location) const noexcept { return at(multimem_, location) - 1; }
   [[nodiscard]] constexpr int object(int location) const noexcept {
     return multimem(location) < 0 ? location : at(objects_, location);
@@ -561,13 +561,13 @@ template <std::size_t... Counts>
   return litmus_program<Counts...>(threads...);
 }
 
-/// Returns whether the model allows the test's condition, that is, whether some execution ends in such a state.
+/// Returns whether the model allows the test's condition, that is, whether some execution ends in a state that satisfies it.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool allowed(const litmus_program<Counts...>& test) {
   return test.reachable();
 }
 
-/// Returns whether the model forbids the test's condition, that is, whether no execution ends in such a state. A
+/// Returns whether the model forbids the test's condition, that is, whether no execution ends in a state that satisfies it. A
 /// `static_assert` on this function reports only that it failed; `static_assert(model::require_forbidden<test>())` from
 /// `model/witness.hpp` also shows an execution that ends in such a state.
 template <std::size_t... Counts>

@@ -85,7 +85,7 @@ struct condition {
   }
 };
 
-/// A final value in a comparison of a condition.
+/// A final value that a condition compares.
 struct final_value {
   term what{};
 

@@ -41,7 +41,7 @@ namespace model {
 /// @}
 
 namespace detail {
-/// The number of instructions in an argument of `thread`. It is 1, or greater for an operation that the model splits.
+/// The number of instructions in an argument of `thread`. It is 1, or more for an operation that the model splits.
 template <class Part>
 inline constexpr std::size_t instructions_in = 1;
 template <std::size_t Count>

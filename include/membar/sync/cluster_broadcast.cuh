@@ -39,15 +39,15 @@ enum class cluster_copies : unsigned char {
 /// Synchronizes: the data of a tile is visible to a consumer whose `take` has returned `done`. A tile is copied into a stage
 /// only after all consumers in the cluster have released the previous tile in it: all their accesses to the stage, including
 /// ordinary loads and stores, are ordered before the copy. The ring guarantees neither that a consumer sees stores by the
-/// producer's thread, nor any order among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while
+/// producer's thread, nor any order among consumers. Relayed tiles are copied out of the stages in the block of rank 0 while
 /// its consumers hold them. These consumers may therefore only read the tiles, because their stores could reach the other
 /// blocks. Consumers in other blocks, and consumers of multicast tiles, may write to the stage. Ends: if no stage becomes free,
 /// or no tile arrives, within the budget, a call returns `timed_out` and changes nothing.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`,
-/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then if multicast
+/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then, if multicast,
 /// `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
-/// `mbarrier.arrive.expect_tx.relaxed.cluster`, else `cp.async.bulk.shared::cta.global`,
+/// `mbarrier.arrive.expect_tx.relaxed.cluster`, otherwise `cp.async.bulk.shared::cta.global`,
 /// `mbarrier.arrive.expect_tx.release.cta`. pass_on: `mbarrier.try_wait.parity.acquire.cta`, for each other block
 /// `cp.async.bulk.shared::cluster.shared::cta`, `mbarrier.arrive.expect_tx.relaxed.cluster`. take:
 /// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`,

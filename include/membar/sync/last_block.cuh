@@ -100,8 +100,8 @@ class block_partial {
 /// prints a message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
 /// synchronizes like `last_block`, and also with a later use that follows its result.
 ///
-/// PTX: the same as `last_block`; in addition, the first thread executes ld.acquire before it, and the first thread of the last
-/// block executes fence.release and a st.relaxed for each block after it. Requires: every thread of every block must call it.
+/// PTX: ld.acquire by the first thread; the instructions of `last_block`; then, by the first thread of the last block,
+/// fence.release and a st.relaxed for each block. Requires: every thread of every block must call this function.
 template <thread_scope Scope, class Operation, class T>
 [[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
                                                 Operation operation, T& result) noexcept {

@@ -9,8 +9,8 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// A fair lock with two counters. It is small. It is suitable if few threads wait at the same time, because all of them poll
-/// the same word.
+/// A small, fair lock with two counters. It is suitable if few threads wait at the same time, because all of them poll the same
+/// word.
 ///
 /// Synchronizes: a `lock` or `try_lock` that returns `done` synchronizes with the preceding `unlock`, so everything that one
 /// holder did is visible to all later holders. A zero-initialized lock is free. `try_lock` calls take no ticket and are not
