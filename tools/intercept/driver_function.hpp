@@ -9,7 +9,7 @@
 
 namespace membar::intercept {
 
-/// A driver function, given by its name and type. It is looked up only once.
+/// A driver function, specified by its name and type. It is looked up only once.
 template <class Function>
 class driver_function {
  public:

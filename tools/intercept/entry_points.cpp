@@ -2,8 +2,8 @@
 /// @file
 /// The three ways in which a program obtains the driver's functions: by linking, by dlsym, and by cuGetProcAddress, which the
 /// CUDA runtime obtains with dlsym and uses for everything else. For linked programs, our symbols come first, because the
-/// library is preloaded. All of them lead to the hooks, so no call from the runtime, from NCCL or from a program that uses the
-/// driver API bypasses the hooks.
+/// library is preloaded. All three ways lead to the hooks, so no call from the runtime, from NCCL or from a program that uses
+/// the driver API bypasses the hooks.
 #include <dlfcn.h>
 
 #include "intercept/hook.hpp"

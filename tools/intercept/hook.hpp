@@ -72,8 +72,8 @@ template <class Function>
 }
 
 /// Calls the function behind a hook with the handler's arguments. On a machine without a driver, a program still finds our
-/// symbols, so the result then says that there is no device. This function is inlined, because a call would copy all arguments
-/// once more.
+/// symbols; the result is then CUDA_ERROR_NO_DEVICE. This function is inlined, because a call would copy all arguments once
+/// more.
 template <auto Index, class... Arguments>
 [[gnu::always_inline]] inline CUresult next(Arguments... arguments) {
   auto* const function = function_behind<CUresult(Arguments...)>(membar_hooks[static_cast<std::size_t>(Index)]);

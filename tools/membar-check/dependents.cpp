@@ -266,7 +266,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// The pointers of all launches. The pointers divide memory into ranges if nothing else is known about the memory.
+/// All launches' pointers. They divide memory into ranges if nothing else is known about the memory.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -496,7 +496,8 @@ class job_analysis {
     bool predecessor = true;
     bool ended_at_begin = false;  ///< the preceding launch has ended when the other launch starts
     bool ended_at_wait = true;    ///< the preceding launch has ended when the other launch has waited
-    /// the name of a kernel between the two launches that would have to wait, but about which nothing is known
+    /// the name of a kernel between the two launches whose PTX could not be read: if it waits, no access is too early; empty if
+    /// there is no such kernel
     std::string unknown{};
 
     /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If this
@@ -518,7 +519,7 @@ class job_analysis {
     }
   };
 
-  /// Returns whether the launch performs an access too early, that is, while an earlier launch may still be running.
+  /// Returns whether the launch accesses memory too early, that is, while an earlier launch may still be running.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;

@@ -10,7 +10,7 @@
 
 namespace membar_check {
 
-/// Launches of one kernel that follow the same other kernel and have the same result.
+/// Launches of one kernel that follow launches of the same other kernel and have the same result.
 struct dependent_row {
   enum class verdict_t : unsigned char {
     wrong,     ///< an early read of bytes that the other kernel writes, or an early write of bytes that it accesses

@@ -37,8 +37,7 @@ inline constexpr std::string_view how_to_have_ptx =
 
 struct device_code {
   std::vector<ptx_source> ptx;
-  std::vector<ptx_source>
-      machine_code;  ///< cubins of images without PTX, of architectures that have programmatic dependent launch
+  std::vector<ptx_source> machine_code;  ///< cubins of images without PTX, for architectures with programmatic dependent launch
   std::vector<std::pair<std::string, int>> machine_code_only;  ///< files, each with its number of images without PTX
   /// files that cannot be read, with the reasons; only files that the user named and PTX files are listed
   std::vector<std::pair<std::string, std::string>> errors;

@@ -140,7 +140,7 @@ class suppressions {
     return at->second;
   }
 
-  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of a kernel's or a source's name
+  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of the name of a kernel or source
   std::map<std::string, std::vector<std::string>> lines_;
 };
 
@@ -253,7 +253,7 @@ class lint_report {
   }
 
  private:
-  /// Returns what to do about a finding.
+  /// Returns the advice for fixing a finding.
   [[nodiscard]] static std::string fix_of(const lint::finding& f) {
     const auto of = std::ranges::find_if(lint::rules(), [&](const lint::rule& r) { return r.name == f.rule; });
     return f.fix.empty() ? std::string(of->fix) : f.fix;

@@ -20,7 +20,7 @@ namespace membar_check {
 namespace {
 
 /// The nvcc options that a scenario may use. None of them starts another program, reads more options from a file, or writes a
-/// file other than the PTX. The value may be the next word.
+/// file other than the PTX. An option's value may be the next word.
 constexpr std::string_view options_with_name[] = {"-D", "-I", "-U", "-isystem", "-include"};
 constexpr std::string_view options_with_value[] = {"-O",   "-std",  "-arch",     "-maxrregcount",
                                                    "-ftz", "-fmad", "-prec-div", "-prec-sqrt"};
@@ -50,7 +50,7 @@ constexpr std::string_view options_without_value[] = {"-G",
   });
 }
 
-/// Returns how many words an nvcc option has, or 0 if the option is not allowed.
+/// Returns the number of words that form an nvcc option, or 0 if the option is not allowed.
 [[nodiscard]] std::size_t words_of_option(std::string_view word, std::string_view next) {
   word = word.starts_with("--") ? word.substr(1) : word;
   const auto taken = [&](std::string_view option, bool joined, bool (*fits)(std::string_view)) -> std::size_t {

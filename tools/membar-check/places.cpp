@@ -72,7 +72,8 @@ check::instruction instruction_at(const check::code_site& site) {
 
 namespace {
 
-/// Describes the end of the statement after which a gap lies: the line that follows it, if the PTX has this line.
+/// Describes where to insert after a site's statement: before the next source line, or where the statement's threads reconverge
+/// if the PTX does not show that line.
 std::string end_of_statement(const check::program& p, const check::code_site& site) {
   const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(site.places.front().first)]->code;
   const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),

@@ -97,7 +97,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (variable("CUPY_CACHE_IN_MEMORY").empty()) {
     out.emplace_back("CUPY_CACHE_IN_MEMORY", "1");
   }
-  // Likewise, the cache of JAX, if the program has one, contains only machine code.
+  // JAX's cache, if the program uses one, also contains only machine code.
   if (variable("JAX_ENABLE_COMPILATION_CACHE").empty()) {
     out.emplace_back("JAX_ENABLE_COMPILATION_CACHE", "0");
   }
@@ -181,7 +181,8 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   return out;
 }
 
-/// Runs the program with and without the attribute and compares the files that it writes. Returns whether they differ.
+/// Runs the program with and without the attribute for programmatic dependent launch, and compares the files that it writes.
+/// Returns whether they differ.
 bool compare_outputs(const record_request& asked) {
   const variables stripped{{"LD_PRELOAD", membar::intercept::preload_value(membar::intercept::library_path(
                                               "libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
@@ -235,7 +236,7 @@ int run_recorded(const record_request& asked) {
   return ended.status;
 }
 
-/// Splits the words at "--".
+/// Splits the words at "--" and stores those after it in `behind`.
 std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());

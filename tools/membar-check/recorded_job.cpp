@@ -277,7 +277,7 @@ class same_ptx {
 /// Processes the recorded lines of several processes in chronological order.
 class job_reader {
  public:
-  /// `members` contains the number of each process in `shared`.
+  /// `members` contains each process's number in `shared`.
   job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const all_shared& shared)
       : files_(std::move(files)), shared_(shared), spaces_(files_.size()) {
     std::set<std::pair<int, int>> devices;

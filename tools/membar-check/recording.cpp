@@ -100,7 +100,7 @@ class launch_groups {
   }
 
   /// Adds launches that run between two launches of a group and share memory with them, because they change the memory contents
-  /// that the second one finds.
+  /// that the second of the two finds.
   void join_between() {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
@@ -532,7 +532,7 @@ class scenario_writer {
     return m != nullptr && m->of.bytes - (address - m->of.address) >= bytes;
   }
 
-  /// Replaces a tensor map in memory contents by the checker's encoding, and adds a line for it to the scenario if necessary.
+  /// Replaces a tensor map in memory contents with the checker's encoding, and adds a line for it to the scenario if necessary.
   void put_map(std::string& contents, std::size_t at, const recorded_tensor_map& m, const address_space& space,
                std::vector<std::size_t>& pointers) {
     const auto map = modelled(m, moved(m.address, space).value_or(0));
@@ -549,7 +549,7 @@ class scenario_writer {
     }
   }
 
-  /// Replaces the pointers and tensor maps in memory contents by those of the scenario. Returns their positions.
+  /// Replaces the pointers and tensor maps in memory contents with the scenario's. Returns their positions.
   std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
@@ -988,7 +988,7 @@ std::string without_unit(std::string name) {
   return name;
 }
 
-/// Returns the name that the PTX has for a recorded kernel.
+/// Returns the name that a recorded kernel has in the PTX.
 std::string kernel_in(const std::string& ptx, const std::string& recorded) {
   if (membar::ptx::defines_kernel(ptx, recorded)) {
     return recorded;

@@ -27,7 +27,8 @@ struct checked_file {
   check::prepared_scenario prepared{};
   check::check_result result{};
   std::vector<std::string>
-      warnings{};  ///< for a verified file: what was not checked, races that are not reported, and chosen readings
+      warnings{};  ///< for a verified file: what was not checked, which races are not reported, and which readings were
+                   ///< selected
   double seconds = 0;
 };
 

@@ -66,7 +66,7 @@ class help_text final : public CLI::Formatter {
   }
 };
 
-/// Parses a number of at least 1. `needs` says what is counted.
+/// Parses a number of at least 1. `needs` names what is counted.
 [[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
                                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   char* end = nullptr;

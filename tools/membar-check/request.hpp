@@ -25,7 +25,7 @@ struct request {
   std::string litmus{};  ///< the file for findings in the form of litmus tests; empty: none
   std::string dot{};
   std::string costs{};        ///< a file with costs; empty: the built-in table
-  std::uint64_t repair = 0;   ///< the maximum number of changes in a repair; 0: repairs are not searched for
+  std::uint64_t repair = 0;   ///< the maximum number of changes in a repair; 0: no search for repairs
   std::uint64_t events = 10;  ///< the maximum number of events to show per finding
   bool fill_events = false;   ///< show this number of events even if some of them are less informative
   bool all_events = false;
@@ -35,8 +35,8 @@ struct request {
   bool read = false;  ///< the files are sources, for which the command reports only whether they can be read
 };
 
-/// Parses the command line. If it asks for `--help` or `--version` or is invalid, returns nothing and sets `status` to the exit
-/// status. An invalid command line is reported on standard error.
+/// Parses the command line. If it contains `--help` or `--version`, or is invalid, returns nothing and sets `status` to the
+/// exit status. An invalid command line is reported on standard error.
 [[nodiscard]] std::optional<request> read_request(int count, char** arguments, int& status);
 
 /// Thrown if a command line requests something impossible.

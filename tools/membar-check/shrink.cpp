@@ -56,8 +56,8 @@ using grid = std::array<std::uint32_t, 3>;
   return threads;
 }
 
-/// Returns the reason why the scenario does not work with its reduced grids, or an empty string if nothing is wrong. If there
-/// is a reason, other grids may still work.
+/// Returns the reason why the scenario does not work with its reduced grids, or an empty string if it works. Other grids may
+/// work even if these do not.
 [[nodiscard]] std::string goes_wrong(const check::scenario& s, std::string_view ptx) {
   namespace sanitize = membar::sanitize;
   std::vector<check::planned_launch> launches;

@@ -62,8 +62,9 @@ class source_lines {
 };
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
-/// value that another thread has written, and that write. If other threads of the blocks hand a flag over, these are also the
-/// flag's write and its read. Sync points and shuffles are omitted, as are blocks without any of these events.
+/// value that another thread has written, and that write. If other threads in their blocks hand over a value between the
+/// accesses of a race, the write and the read of this value are also shown. Sync points and shuffles are omitted, as are blocks
+/// without any of these events.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -188,7 +189,7 @@ class shown_events {
 /// Returns whether a cost rounds to 0.0 ns.
 bool is_nothing(double ns) { return std::abs(ns) < 0.05; }
 
-/// Returns a number of nanoseconds with a sign, or that there is no extra cost.
+/// Formats a number of nanoseconds with a sign, or returns "no extra cost" if it rounds to 0.0.
 std::string nanoseconds(double ns) {
   char text[32];
   static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns));

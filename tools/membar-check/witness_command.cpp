@@ -76,7 +76,7 @@ struct form {
   check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels without delays
 };
 
-/// The runs of one kind, as reported by the child process.
+/// The runs of one kind, without or with delays, as reported by the child process.
 struct arm {
   std::string name;
   membar_witness::tally counts;
@@ -640,8 +640,8 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-/// Removes the words after "--", which are the program, and sets the defaults of a program for options that the user has not
-/// given.
+/// Moves the words after "--", which are a program's command line, to `how`, and sets the default options for a program.
+/// Returns the other words.
 std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes == words.end()) {

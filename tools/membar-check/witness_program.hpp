@@ -15,13 +15,13 @@ struct delayed_kernel {
   std::string name{};  ///< the mangled name
   /// for each actor: the block in the upper half and the thread in the lower half, both as linear indices
   std::vector<std::uint64_t> actors{};
-  /// the lines whose statements become sites first, counted from the beginning of the kernel
+  /// the lines whose statements are preferred as sites of delays, counted from the beginning of the kernel
   std::vector<int> preferred{};
   bool split_warp = false;
 };
 
 struct delayed_program {
-  std::vector<std::string> words{};  ///< the words of its command line
+  std::vector<std::string> words{};  ///< the words of the program's command line
   std::vector<delayed_kernel> kernels{};
   std::string file{};     ///< the scenario's file
   std::string finding{};  ///< the status and the message of the finding

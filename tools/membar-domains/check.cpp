@@ -248,7 +248,7 @@ std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_
   return pairs;
 }
 
-/// The recorded kernels with one name. Determines which of them may have used a pointer.
+/// The recorded kernels with the same name. Determines which of them may have used a pointer.
 class kernels_of_name {
  public:
   kernels_of_name(const records& of, std::uint32_t name) {
@@ -265,8 +265,8 @@ class kernels_of_name {
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in their order. The records may lack some
-  /// launches, and they do not show which ones.
+  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in the order in which they were made. The records
+  /// may lack some launches, and they do not show which ones.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.

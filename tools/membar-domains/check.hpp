@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checks a list: finds kernels that would be moved to a different domain than a kernel with which they may synchronize.
+/// Checks a list: finds kernels that would be moved to a different domain from a kernel with which they may synchronize.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ struct synchronization {
 struct check_report {
   std::vector<std::string> warnings;      ///< one sentence each
   warnings_by_name warned;                ///< the warnings, by the recorded name of the kernel to move
-  std::size_t pairs = 0;                  ///< pairs of a kernel to move and another kernel that ran concurrently on a device
+  std::size_t pairs = 0;                  ///< pairs that ran concurrently on a device: a kernel to move, and another kernel
   std::size_t sharing = 0;                ///< the pairs whose kernels were given the same pointer value
   std::size_t without_arguments = 0;      ///< kernels in such pairs for which no launch was seen or some pointers are not known
   std::vector<std::string> without_code;  ///< kernels that share a pointer and whose code could not be read

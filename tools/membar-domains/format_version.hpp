@@ -11,11 +11,11 @@ namespace membar_domains {
 inline constexpr int list_version = 1;
 inline constexpr const char* list_header = "# membar-domains list, format ";
 
-/// The first line of the records of a process is F, followed by the version.
+/// The first line of each process's records is F, followed by the version.
 inline constexpr int records_version = 2;
 
-/// The version of the reports of `watch`, `try` and `apply`. It is the member "version" in JSON and is in the first line of the
-/// text.
+/// The version of the reports that `watch`, `try` and `apply` write. In JSON it is the member "version"; in text it is part of
+/// the first line.
 inline constexpr int report_version = 1;
 
 inline constexpr const char* one_version =

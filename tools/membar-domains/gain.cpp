@@ -57,7 +57,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
     std::vector<beside> units;
   };
   std::map<std::uint32_t, lane> lanes;
-  // the latest end of all turns up to each turn, because a kernel may run longer than the turns after it
+  // for each turn, the latest end of this and all earlier turns, because a kernel may run longer than the turns after it
   std::vector<std::int64_t> latest;
   for (const turn& t : all) {
     latest.push_back(std::max(latest.empty() ? t.listed.back().end : latest.back(), t.listed.back().end));

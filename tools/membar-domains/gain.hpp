@@ -17,7 +17,7 @@ namespace membar_domains {
 /// measurements.
 using turns = std::vector<std::vector<double>>;
 
-/// The times in µs of the units of work of a lane.
+/// A lane's times per unit of work, in µs.
 struct lane_times {
   std::string lane;
   std::vector<double> alone;
@@ -26,14 +26,14 @@ struct lane_times {
   bool distinguished = true;    ///< the lane could be identified in each run
 };
 
-/// Groups ticks by the kernels that ran concurrently with them. A tick is alone if no listed kernel ran during it. It belongs
-/// to a mode if listed kernels of only this mode ran during it, for at least half of the lane's usual fraction of time. At the
-/// edge of a turn, kernels overlap with only a part of a unit. A turn consists of the kernels of one mode up to the next change
-/// of mode.
+/// Groups ticks, which are the recorded units of work, by the kernels that ran concurrently with them. A tick is alone if no
+/// listed kernel ran during it. It belongs to a mode if listed kernels of only this mode ran during it, for at least half of
+/// the lane's usual fraction of time. At the edge of a turn, kernels overlap with only a part of a unit. A turn consists of the
+/// kernels of one mode up to the next change of mode.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 /// Joins the lanes of all processes and runs. Lanes with the same name are the same lane in all runs. If a run has several
-/// lanes with one name, they are identified by their order, which may differ from run to run. Therefore, they count as not
+/// lanes with the same name, they are identified by their order, which may differ from run to run. Therefore, they count as not
 /// distinguished if their times differ.
 [[nodiscard]] std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_times>>>& runs);
 
@@ -45,8 +45,8 @@ struct lane_gain {
   std::string lane;
   std::size_t count_alone = 0;
   std::array<std::size_t, 3> count{}, turns{};
-  double overlap = 0;  ///< the median fraction of time
-  double alone = 0;    ///< the median time in µs
+  double overlap = 0;  ///< the median fraction of a concurrent unit's time during which listed kernels ran
+  double alone = 0;    ///< the median time, in µs, of a unit without concurrent listed kernels
   std::array<double, 3> p50{}, p99{};
   estimate gain;  ///< the time with the listed kernels as in the program, divided by the time with the kernels moved
 };

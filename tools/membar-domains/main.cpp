@@ -39,7 +39,7 @@ void check_output(const fs::path& folder) {
   }
 }
 
-/// Reports the rules that no kernel has matched, for example because of a misspelt name.
+/// Reports the rules that matched no kernel, for example because a name is misspelt.
 void say_unmet(const move_list& list, const std::vector<process>& processes) {
   std::uint64_t met = 0;
   for (const process& p : processes) {
@@ -273,7 +273,7 @@ bool run_in_each_mode(const options& asked, const std::string& list, const move_
   return true;
 }
 
-/// Measures the gain of the list. Uses turns within one run first and, if they yield no result, whole runs in each mode.
+/// Measures the gain of the list. First uses turns within one run; if they yield no result, uses whole runs in each mode.
 outcome measure(const options& asked, const std::string& list, const move_list& rules) {
   std::vector<job_result> results;
   outcome ended;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The list of kernels to move, which `watch` writes and users edit. A line consists of a domain and a regular expression. If
-/// the domain is followed by `:far`, the line applies only to launches that have a pointer to memory of a peer or the host
-/// among their arguments:
+/// the domain is followed by `:far`, the line applies only to launches with a pointer to peer or host memory among their
+/// arguments:
 ///
 ///     # a comment
 ///     remote      ^two_shot_all_reduce_kernel
@@ -41,7 +41,7 @@ struct target {
 /// `where`.
 [[nodiscard]] target parse_target(std::string_view word, const std::string& where);
 
-/// The result of `watch`'s check of a rule.
+/// The result of the check that `watch` makes for each rule.
 enum class verdict { unchecked, passed, warned };
 
 struct rule {
@@ -49,13 +49,13 @@ struct rule {
   std::string pattern;
   std::regex compiled;
   int line = 0;
-  bool far = false;  ///< the rule applies only to launches with a pointer to memory of a peer or the host
+  bool far = false;  ///< the rule applies only to launches with a pointer to peer or host memory
   verdict checked = verdict::unchecked;
   std::string warning;
 };
 
-/// The rules that apply to a kernel: one for launches with a pointer to memory of a peer or the host, and one for other
-/// launches. Each is the index of a rule, or -1.
+/// The rules that apply to a kernel: one for launches with a pointer to peer or host memory, and one for other launches. Each
+/// is the index of a rule, or -1.
 struct decision {
   int far = -1, near = -1;
 };
@@ -74,7 +74,7 @@ class move_list {
   /// Appends a rule. Throws an `error` if the regular expression is invalid.
   void add(target to, const std::string& pattern, const std::string& where, int line = 0, bool far = false);
 
-  /// Returns the target of those launches of a kernel that have no far pointer. The name may be mangled or plain.
+  /// Returns the target of a kernel's launches without far pointers. The name may be mangled or plain.
   [[nodiscard]] target match(const std::string& name) const;
   /// Returns the rules that apply to this kernel.
   [[nodiscard]] decision decide(const std::string& name) const;

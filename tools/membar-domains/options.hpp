@@ -20,7 +20,7 @@ struct options {
   bool whole_runs = false;  ///< --whole-runs: try does not take turns within a run
   int turn = 16;            ///< --turn: the number of launches of listed kernels in a turn of try
   int runs = 3;             ///< --runs: the number of whole runs in each mode, if turns within a run yield no result
-  double seconds = 10;      ///< --seconds: for how long `run` watches
+  double seconds = 10;      ///< --seconds: how long `run` watches the program
   bool json = false;        ///< --format=json
   std::vector<std::string> program;
 };

@@ -136,7 +136,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
   return out;
 }
 
-/// Sorts the kernels by the time for which they ran concurrently with others, longest first.
+/// Sorts the kernels by how long they ran concurrently with others, longest first.
 void sort_by_shared_time(std::vector<remote_kernel>& remote) {
   std::sort(remote.begin(), remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
 }
@@ -183,7 +183,7 @@ std::vector<remote_kernel> remote_kernels_of(const records& of, sorted_kernels& 
 /// The kind of a boundary: the device, the names of the kernels before and after it, and whether a graph launched the kernels.
 using boundary_kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 
-/// The times of the boundaries of one kind, in µs.
+/// The times, in µs, of boundaries of the same kind.
 struct boundary_times {
   std::vector<double> step, gap, length;
 };
@@ -211,7 +211,7 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
       const std::vector<interval>& busy = sorted.remote[where.first];
       const bool is_beside = contains(busy, static_cast<std::int64_t>(a.end), next);
       if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
-        continue;  // it overlaps only partly, or it overlaps a kernel that will not be moved
+        continue;  // the boundary overlaps a remote kernel only partly, or overlaps one that will not be moved
       }
       const boundary_kind kind{where.first, a.name, b.name, a.graph != 0};
       // A kernel that waits for free multiprocessors has to wait regardless of its domain.
@@ -228,7 +228,7 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
   return out;
 }
 
-/// Compares the boundaries of one kind that are concurrent with remote kernels to those that are not.
+/// Compares boundaries of the same kind: those that are concurrent with remote kernels, and those that are not.
 boundary compared(const boundary_times& before, const boundary_times& after) {
   boundary b;
   b.alone = before.step.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds the kernels that ran concurrently with remote kernels, and by how much their boundaries were delayed.
+/// Finds the kernels that ran concurrently with remote kernels, and determines by how much their boundaries were delayed.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ struct interval {
 /// Returns whether an interval of the ordered, disjoint `intervals` overlaps [start, end].
 [[nodiscard]] bool overlaps(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
-/// A pair of kernels that often follow each other directly in a stream. Times are medians in µs: `step` is the time from start
-/// to start, and `gap` is the time from end to start.
+/// A pair of kernels of which the second often directly follows the first in a stream. Times are medians in µs: `step` is the
+/// time from start to start, and `gap` is the time from end to start.
 struct boundary {
   std::uint32_t device = 0;
   std::string before, after;  ///< short names

@@ -25,7 +25,7 @@ inline constexpr const char* cupti = "MEMBAR_DOMAINS_CUPTI";    ///< the path of
 /// The counts of a thread, in a separate cache line.
 struct alignas(64) thread_counts {
   std::atomic<std::uint64_t> launches{0};  ///< the number of kernels that were launched individually
-  std::atomic<std::uint64_t> listed{0};    ///< how many of these launches had a listed kernel
+  std::atomic<std::uint64_t> listed{0};    ///< how many of these launches were of a listed kernel
   std::atomic<std::uint64_t> moved{0};     ///< how many of these launches were moved
 };
 
@@ -39,7 +39,7 @@ struct process_state {
   std::uint64_t magic = magic_value;
   std::uint32_t pid = 0;
   std::atomic<std::int32_t> cu_init{-1};  ///< the result of cuInit; -1: cuInit was not called
-  /// the number of domains of the first device on which a kernel was launched; 0: not queried
+  /// the domain count of the first device on which a kernel was launched; 0: not queried
   std::atomic<std::int32_t> domains{0};
   std::atomic<std::uint64_t> refused{0};  ///< the number of listed kernels that could not be moved and ran unmoved
   std::atomic<std::uint64_t> nodes{0};    ///< the number of listed kernels in instantiated graphs

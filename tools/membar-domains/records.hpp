@@ -17,8 +17,8 @@
 ///     G name far near                           the numbers of its nodes in graphs with and without far pointers
 ///     D name                                    the program itself runs all its launches and nodes in another domain
 ///     L id description                          a lane, which is a stream or graph whose pace is measured
-///     T lane start end                          the time of a unit of work of a lane
-///     M mode start end                          a listed kernel ran, moved as `mode` says
+///     T lane start end                          one unit of work in a lane
+///     M mode start end                          a run of a listed kernel that was launched in this mode
 #pragma once
 
 #include <compare>
@@ -60,16 +60,17 @@ struct moved_run {
   std::int64_t start = 0, end = 0;
 };
 
-/// Which launches of the kernels with one name had far pointers.
+/// For all kernels with the same name: which of their launches had far pointers.
 struct far_launches {
   bool ordered = true;
-  /// for launches outside graphs, in order: runs of launches, each stored as whether its launches are far and how many they are
+  /// for launches outside graphs, in order: runs of consecutive launches, each stored as whether its launches are far, and
+  /// their number
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;
 };
 
-/// Which launches of the kernels with one name had a certain pointer: whether some of them were in graphs, and a range of
-/// launches outside graphs.
+/// For all kernels with the same name: which of their launches had a certain pointer. Stores whether some of these launches
+/// were in graphs, and a range of launches outside graphs.
 struct pointer_uses {
   bool in_graphs = false;
   /// the range of launches outside graphs, by their order; empty if `first` is greater than `last`

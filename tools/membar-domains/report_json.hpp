@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Writes the reports as JSON for other programs. Each document has a "format" and a "version". The names of times contain the
-/// unit.
+/// Writes the reports as JSON for other programs. Each document has a "format" and a "version". The name of a member that
+/// contains a time includes the unit.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -16,8 +16,8 @@
 
 namespace membar_domains {
 
-/// Watches each process for some seconds, moves in turns the kernels that pass the check, and keeps the move if the whole
-/// interval of the gain is above 1. Prints its decisions and, once a minute, what was moved.
+/// Watches each process for some seconds, launches the kernels that pass the check moved and unmoved in turns, and keeps the
+/// move if the gain's whole interval is above 1. Prints its decisions and, once a minute, what was moved.
 class steering {
  public:
   explicit steering(const options& asked) : asked_(asked) {}
@@ -40,7 +40,7 @@ class steering {
     clock::time_point begun, next_look, busy_until;
     std::uint64_t kernels = 0;  ///< the number of kernels at the last examination
     int watched = 0;            ///< the number of examinations at which the program was launching kernels
-    int windows = 1;            ///< for how many windows, of `seconds` each, it is watched
+    int windows = 1;            ///< the number of windows, of `seconds` each, for which the process is watched
     std::string list;
     std::string outcome;  ///< empty until the decision: kept, undone or nothing moved
     std::string reason;

@@ -123,8 +123,8 @@ struct test_pair {
   return any;
 }
 
-/// Searches for parameters that produce outcomes that satisfy the condition or, if there is no condition, outcomes that no
-/// interleaving produces. Returns the best parameters found.
+/// Searches for parameters with which the test produces outcomes that satisfy the condition or, if there is no condition,
+/// outcomes that no interleaving allows. Returns the best parameters found.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request,
                                        const litmus::parameters& first) {

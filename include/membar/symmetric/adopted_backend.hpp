@@ -32,15 +32,15 @@ struct adopted_memory {
   int device = -1;        ///< this process's device, or -1 for the current device
 };
 
-/// A callback that receives this process's number and returns the numbers of all processes, in PE order, once all processes
-/// have called it. It is therefore also a barrier between the processes. It must not wait for a kernel that waits for another
+/// A callback that receives one number from this process and returns all processes' numbers, in PE order, once every process
+/// has called it. It is therefore also a barrier between the processes. It must not wait for a kernel that waits for another
 /// PE: use MPI on host memory, a gloo group or a socket, but not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
 /// Returns the memory of a PyTorch rendezvous, given its C++ object of type `c10d::symmetric_memory::SymmetricMemory`. `bytes`
 /// is the size of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the tensor's address
-/// minus the address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` if the part is
-/// not within the buffer, or if loads and stores cannot reach the buffer on some PE.
+/// minus the address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` if the tensor
+/// is not within the buffer, or if loads and stores cannot reach the buffer on some PE.
 template <class Handle>
   requires requires(Handle& handle) {
     handle.get_buffer_ptrs();
@@ -114,7 +114,7 @@ class gathering_processes {
   all_gather_callback all_gather_;
 };
 
-/// Throws unless all PEs share the same number of bytes. `bytes` are the numbers that the PEs passed.
+/// Throws unless all PEs share the same number of bytes. `bytes` contains the number that each PE passed.
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
@@ -125,7 +125,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   }
 }
 
-/// Throws if `call` failed on some PE. `statuses` are the status codes that it returned on the PEs.
+/// Throws if `call` failed on some PE. `statuses` contains the status that it returned on each PE.
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
@@ -135,7 +135,7 @@ inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, 
   }
 }
 
-/// The fault that a process found in its memory. The enumerator's value is sent to the other processes.
+/// What is wrong with a process's memory, or `none`. The enumerator's value is sent to the other processes.
 enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
 
 /// Returns the text that completes "PE 1 was given ...".
@@ -181,7 +181,7 @@ class adopted_region {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return addresses_.at(static_cast<std::size_t>(which.index())); }
-  /// Returns the memory of any PE, at the address that this process's device uses.
+  /// Returns the address at which this process's device accesses a PE's memory. `which` may be any PE.
   [[nodiscard]] void* base_from_here(pe which) const { return base(which); }
   [[nodiscard]] peer_reach reach_of(pe) const noexcept { return reach_; }
 

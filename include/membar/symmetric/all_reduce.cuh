@@ -385,7 +385,7 @@ template <class Op, class T, class Backend>
   };
   const auto left = [&](std::size_t place) { return size - place * elements; };
   const auto own = [&](std::size_t place) { return vector::load(in + place * elements, left(place)); };
-  // These return the vectors received from a PE, and the results for a PE's part.
+  // These functions return the vectors received from a PE, and the results for a PE's part.
   const auto came = [&](int at, int from) {
     return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(from) * memory.part;
   };
@@ -663,8 +663,8 @@ class all_reduce {
   /// Returns the guard that orders the calls for PE `which` with respect to the program's own uses of `on(which)`.
   [[nodiscard]] stream_guard& guard(pe which) const { return at(which).guard; }
 
-  /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` with `Op`. Both may be any memory of PE `which` that
-  /// is aligned for `T`. `out` must be equal to `in` or not overlap it.
+  /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` with `Op`. `in` and `out` may be in any memory of PE
+  /// `which` that is aligned for `T`. `out` must be equal to `in` or not overlap it.
   ///
   /// Errors: throws `error` if a use on another stream may still be running, or if a PE timed out earlier.
   void enqueue(pe which, const T* in, T* out, std::size_t size, stream_handle stream) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic memory operations (AMOs) on counters of any PE, executed by the calling thread.
+/// Atomic memory operations (AMOs) on any PE's counters, executed by the calling thread.
 ///
 /// An AMO is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders a thread's AMOs
 /// on one counter, even relaxed AMOs. A counter supports the AMOs that its type lists. The order is `relaxed` unless a tag
@@ -43,7 +43,7 @@ template <class Counter, amo Operation>
 }
 
 /// The type of a counter's value. For anything that is not a counter, it is a type to which any argument converts, so that the
-/// compiler reports only the rejection.
+/// compiler reports only that the call was rejected.
 template <class Counter>
 struct counted_of {
   using type = anything;

@@ -59,8 +59,8 @@ using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// Returns whether `use`, if `device` performs it over `link` on memory of `owner`, is atomic with respect to the same
-/// operation by the owner.
+/// Returns whether `use` is atomic with respect to the same operation by `owner` if `device` performs it over `link` on memory
+/// of `owner`.
 [[nodiscard]] inline atomicity atomicity_over(const atomic_link& link, int device, int owner, const atomic_use& use) {
   atomicity_facts pair;
   pair.owner = owner;
@@ -121,7 +121,7 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws an error that contains the different values of PE `which` and PE 0.
+/// Throws an error that shows the two different values, from PE `which` and from PE 0.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,

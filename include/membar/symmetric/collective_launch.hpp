@@ -37,7 +37,7 @@ struct launch_offer {
   std::array<unsigned, 3> cluster{};
   std::size_t dynamic_shared_bytes = 0;
   unsigned long long kernel = 0;  ///< a hash of the kernel's name
-  bool no_arguments = false;      ///< whether `arguments` threw an exception
+  bool no_arguments = false;      ///< whether the `arguments` callback threw an exception
 };
 
 /// Throws `error` unless every PE can hold its grid and all PEs launch the same kernel in the same configuration. `offers` must
@@ -329,7 +329,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine(static_cast<std::size_t>(local.size()));
   std::vector<decltype(arguments(local.front()))>
-      values;  // has fewer elements than PEs only if a PE reports an error, in which case nothing is launched
+      values;  // has fewer elements than PEs only if a PE reports an error; then nothing is launched
   std::exception_ptr thrown;
   std::size_t next = 0;
   for (const pe which : local) {

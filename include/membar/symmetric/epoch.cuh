@@ -71,9 +71,9 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
   }
 }
 
-/// Waits until the calling PE's signal has reached the next number of the epoch `seen`, which is `step` more than the number of
-/// the previous wait. All threads of the group receive the result, `done` or `timed_out`. After `timed_out`, the next wait is
-/// for the same number.
+/// Waits until the calling PE's signal has reached the next number of the epoch `seen`: the number of the previous wait plus
+/// `step`. All threads of the group receive the result, `done` or `timed_out`. After `timed_out`, the next wait is for the same
+/// number.
 ///
 /// Synchronizes like `try_wait` with a condition. `step` is the total that all senders add between two waits; it is 1 for a
 /// signal<set>. With several senders, no sender may add for the next wait before this wait is over, because its addition would

@@ -417,7 +417,7 @@ class host_group {
     return all;
   }
 
-  /// Throws if the next message of a process says that it has aborted.
+  /// Throws if a process's next message reports that the process has aborted.
   void refuse_broken(int other) {
     letter next;
     if (other != at_->rank && peek(socket_of(other), next) && next.what == kind::broken) {

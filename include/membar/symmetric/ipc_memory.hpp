@@ -81,8 +81,8 @@ class opened_allocations {
   std::vector<entry> entries_;
 };
 
-/// The fault that a process found in the memory that it wanted to share by CUDA IPC. The enumerator's value is sent to the
-/// other processes.
+/// The reason why a process cannot share its memory through CUDA IPC, or `none`. The enumerator's value is sent to the other
+/// processes.
 enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, device, room };
 
 /// Returns the text that completes "PE 1 gave ... at 0x7f00".
@@ -183,10 +183,10 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 /// CUDA: `cudaIpcGetMemHandle`, `cudaIpcOpenMemHandle` with `cudaIpcMemLazyEnablePeerAccess`, `cudaIpcCloseMemHandle`.
 /// Requires: Linux; one process for each PE, all on one host, of one user and in one PID namespace; peer access between their
 /// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` if sizes differ; if the memory
-/// has no IPC handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); if a part is longer than its
-/// allocation; if devices have no peer access; if a PE is on another host; or if a handle cannot be opened (the error names its
-/// PE). A rank that is out of range and an empty callback are errors only in the affected process, because that process cannot
-/// inform the others. Exceptions thrown by the callback are propagated. After an error, no allocation is open.
+/// has no IPC handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); if a range extends past the
+/// end of its allocation; if devices have no peer access; if a PE is on another host; or if a handle cannot be opened (the
+/// error names its PE). A rank that is out of range and an empty callback are errors only in the affected process, because that
+/// process cannot inform the others. Exceptions thrown by the callback are propagated. After an error, no allocation is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)

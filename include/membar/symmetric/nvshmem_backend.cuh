@@ -157,8 +157,8 @@ struct transport<nvshmem_reach> {
   /// Called by one thread, after a group barrier.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM cannot complete the local side separately, so this completes everything. The first barrier is needed because a
-  /// thread may not have started its part yet.
+  /// NVSHMEM cannot complete the local side separately, so this completes everything. The first barrier is needed because some
+  /// threads may not have started their parts yet.
   template <class Group>
   __device__ static void flush(const nvshmem_reach&) noexcept {
     Group::sync();

@@ -189,10 +189,10 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condi
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 
-/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE, which is `step` more than the number of the
-/// previous wait. The number is determined when the wait runs, so a captured graph waits for the next number in each replay.
-/// `step` is the total that all senders add between two waits, and 1 for a signal<set>. If the budget is used up first, it
-/// fails like the wait for a condition. Errors: throws the errors of `launch`.
+/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: the number of the previous wait plus `step`. The
+/// number is determined when the wait runs, so a captured graph waits for the next number in each replay. `step` is the total
+/// that all senders add between two waits, and 1 for a signal<set>. If the budget is used up first, it fails like the wait for
+/// a condition. Errors: throws the errors of `launch`.
 template <class Kind, backend Backend>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                     stream_handle stream, unsigned long long step = 1) {

@@ -57,7 +57,7 @@ template <class Message>
 }
 
 /// Whether the lanes of a warp poll together until all of them have their words. This is the case if each lane has a word and
-/// some lanes have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
+/// some lanes have more than one. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and barriers on a stream that let a program recover from a timeout: they end, and report the result in memory. An
-/// operation that times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a trap, which
-/// makes the context unusable.)
+/// Waits and barriers on a stream that let a program recover from a timeout: they always end and report their results in
+/// memory. An operation that times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a
+/// trap, which makes the context unusable.)
 ///
 /// After an operation whose result is not `done`, later work in the stream still runs and may find old data: let kernels check
 /// the status, or let the host wait for the stream before it enqueues more work. To continue, wait for the streams of all PEs;

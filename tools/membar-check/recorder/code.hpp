@@ -18,7 +18,7 @@
 
 namespace membar_record {
 
-/// What the recorder knows about a kernel. Objects of this type are never freed.
+/// The recorder's information about a kernel. Objects of this type are never freed.
 struct kernel {
   std::string name;
   bool selected = false;
@@ -56,7 +56,7 @@ void keep_image_file(const void* owner, const char* path);
 void keep_text(std::string_view text);
 /// Handles a kernel that was looked up in a module or library, or through another handle of the kernel.
 void keep_owner(const void* kernel, const void* owner, bool is_kernel_handle);
-/// Discards what is known about handles, because they may refer to other objects from now on.
+/// Discards the information about handles, because they may refer to other objects from now on.
 void forget_handles();
 
 /// Returns whether cuInit has been called.

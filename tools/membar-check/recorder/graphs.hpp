@@ -23,7 +23,8 @@ void drop_graph(CUgraphExec exec);
 /// Records the selected kernels of a graph that is being launched.
 void record_graph(CUgraphExec exec, CUstream stream);
 
-/// Handles functions whose last parameters differ between CUDA versions. All have at most five words, which are passed on.
+/// Handles functions whose last parameters differ between CUDA versions. All have at most five word-sized parameters, which are
+/// passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   const CUresult result = next<Id>(exec, graph, third, fourth, fifth);

@@ -30,7 +30,7 @@ using nlohmann::json;
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;
-/// If a launch's memory is larger than this, memory to which no pointer leads is not copied.
+/// If a launch uses more memory than this, memory to which no pointer leads is not copied.
 constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
@@ -175,7 +175,7 @@ std::vector<std::string> arguments_of(const kernel& k, void** parameters, void**
   return out;
 }
 
-/// Calls `each` for each word of an argument that may be a pointer.
+/// Calls `each` with every aligned pointer-sized word of an argument, because any of them may be a pointer.
 template <class Do>
 void for_each_word(const std::string& argument, const Do& each) {
   for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= argument.size(); at += sizeof(CUdeviceptr)) {

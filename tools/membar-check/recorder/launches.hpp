@@ -101,7 +101,8 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
                        : launch_with_care<Id>(true, f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
 }
 
-/// A launch from which the attribute is removed that allows it to start before the preceding kernel has ended.
+/// A launch without the attribute for programmatic dependent launch, so that it cannot start before the preceding kernel has
+/// ended.
 struct stripped_launch {
   explicit stripped_launch(const CUlaunchConfig& of);
   std::vector<CUlaunchAttribute> attributes{};
@@ -125,12 +126,12 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
   return next<Id>(config, f, parameters, extra);
 }
 
-/// Handles work in a stream other than a kernel launch. A programmatic dependent waits for such work like every other launch.
+/// Handles work in a stream other than a kernel launch. A programmatic dependent waits for such work like any other launch.
 void forget_predecessor(CUstream stream) noexcept;
 /// Like `forget_predecessor`, but for all streams.
 void forget_predecessors() noexcept;
 
-/// Handles functions that copy or fill memory. Their parameters are four words, the last of which is the stream.
+/// Handles functions that copy or fill memory. They have four word-sized parameters, the last of which is the stream.
 template <hook_id Id>
 CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
   if (session::get().has_launches()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Tracks memory that cuMemCreate has allocated. Such memory is mapped into reserved address ranges, possibly several times,
-/// and processes share it through file descriptors and fabric handles. The name of an allocation consists of the number of the
-/// process and a number within the process. An imported allocation has its own name; the handle connects it with the exporter's
+/// and processes share it through file descriptors and fabric handles. An allocation's name consists of the process's number
+/// and a number within the process. An imported allocation has its own name; the handle connects it with the exporter's
 /// name.
 #pragma once
 

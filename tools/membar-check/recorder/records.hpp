@@ -5,7 +5,7 @@
 ///
 /// Each process writes PID.records to the folder. Its lines are JSON, and the first line contains the version. The PTX of
 /// modules is in PID.N.ptx. Memory contents are in PID.N.bin, without trailing zeros. Lines about launches, their order and
-/// memory that is shared with other processes contain a time, which comes from a clock that all processes of the machine share.
+/// memory that is shared with other processes contain a time, which comes from a clock that all processes on the machine share.
 /// With `flag_dependents`, a launch also contains the number of its predecessor in the stream, and identical launches with
 /// different predecessors are recorded separately.
 #pragma once
@@ -39,7 +39,7 @@ enum flags : unsigned {
 inline constexpr std::uint64_t default_limit = std::uint64_t{1} << 30U;
 /// The maximum number of recordings of one kernel.
 inline constexpr unsigned most_launches_of_a_kernel = 16;
-/// The maximum number of bytes that are recorded of an allocation, starting at its first pointer.
+/// The maximum number of bytes that are recorded for each allocation, starting at its first pointer.
 inline constexpr std::uint64_t most_bytes_of_memory = std::uint64_t{16} << 20U;
 
 struct options {

@@ -31,7 +31,7 @@ class session {
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_acquire); }
   /// Returns whether launches are being recorded or may be recorded later. In both cases, code must be kept.
   [[nodiscard]] bool watches() const noexcept { return watches_; }
-  /// Returns whether the attribute of programmatic dependent launch is removed from launches.
+  /// Returns whether the attribute for programmatic dependent launch is removed from launches.
   [[nodiscard]] bool strips() const noexcept { return strips_; }
   [[nodiscard]] const options& asked() const noexcept { return options_; }
   /// Returns a number that changes whenever cached information about kernels may have become invalid.
@@ -47,9 +47,9 @@ class session {
 
   /// Appends a line to the records. `line` contains no line break.
   void write(const std::string& line);
-  /// Like `write`, but the line is repeated at the beginning of each later recording. Used for facts that remain true.
+  /// Like `write`, but the line is repeated at the beginning of each later recording. It is for facts that remain true.
   void keep(const std::string& line);
-  /// Returns the time in nanoseconds, from a clock that all processes of the machine share.
+  /// Returns the time in nanoseconds, from a clock that all processes on the machine share.
   [[nodiscard]] static std::uint64_t time() noexcept;
   /// Records a sentence that the command prints. Each sentence is recorded once.
   void complain(const std::string& sentence);

@@ -17,7 +17,7 @@
 
 namespace membar_record {
 
-/// Returns bytes, for example those of a handle, in hexadecimal digits.
+/// Formats bytes, for example a handle's, as hexadecimal digits.
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -34,7 +34,7 @@ inline void keep_line(nlohmann::json line) {
   session::get().keep(line.dump());
 }
 
-/// Reports something that the recorder cannot track. This includes calls from before the recording.
+/// Reports something that the recorder cannot track, even if it happened before the recording.
 inline void keep_complaint(const char* sentence) { session::get().keep(nlohmann::json{{"complaint", sentence}}.dump()); }
 
 template <hook_id Id>

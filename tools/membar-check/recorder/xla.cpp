@@ -97,7 +97,7 @@ struct given_flags {
   std::string original;
   std::string text;
   std::string dump;   ///< the folder of the dump
-  std::int64_t time;  ///< Older files in the folder are from earlier runs. File systems use a coarse clock.
+  std::int64_t time;  ///< files in the folder that are older than this are from earlier runs; file systems use a coarse clock
   given_flags* next;
 };
 
@@ -190,7 +190,7 @@ const char* flags_for(const void* caller, const char* original, const char* fold
   return made->text.c_str();
 }
 
-/// A file in the dump that has been read.
+/// A file in the dump whose contents have been read.
 struct dumped_file {
   std::int64_t time = 0;
   off_t bytes = 0;
@@ -214,7 +214,7 @@ const dumped_file& look_at_file(const std::string& path, const struct stat& stat
   return file;
 }
 
-/// Returns whether the PTX may be that of the wanted kernel's cubin.
+/// Returns whether this PTX may be the source of the wanted kernel's cubin.
 bool fits(const wanted_kernel& wanted, const dumped_file& file) {
   const auto is_in_cubin = [&](const std::string& kernel) {
     return wanted.machine_code.find(".text." + kernel + '\0') != std::string_view::npos;
@@ -268,13 +268,13 @@ dumped_ptx in_xla_dump(const wanted_kernel& wanted) {
     const auto known = folders.emplace(f->dump, f->time).first;
     known->second = std::min(known->second, f->time);
   }
-  std::vector<std::pair<std::int64_t, std::string>> files;  // with their times
+  std::vector<std::pair<std::int64_t, std::string>> files;  // the files of the dump, each with its time
   for (const auto& [folder, begin] : folders) {
     std::error_code failed;
     for (fs::recursive_directory_iterator at(folder, failed), end; !folder.empty() && !failed && at != end;
          at.increment(failed)) {
       if (begin == 0) {
-        at.disable_recursion_pending();  // the folders of processes are in this one
+        at.disable_recursion_pending();  // each process has its own folder within this one
       }
       struct stat status {};
       if (at->path().extension() != ".ptx" || ::stat(at->path().c_str(), &status) != 0) {

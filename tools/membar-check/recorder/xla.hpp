@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS asks for it, and ends the process if XLA_FLAGS contains
+/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS requests it, and ends the process if XLA_FLAGS contains
 /// a flag that this version of XLA does not support. The library therefore replaces `getenv`: each library that reads XLA_FLAGS
 /// gets the program's flags, plus the dump flags that it supports.
 #pragma once
@@ -15,7 +15,7 @@ namespace membar_record {
 /// Returns a time that is not before the modification time of any file that has been written, in nanoseconds.
 [[nodiscard]] std::int64_t file_time() noexcept;
 
-/// A kernel whose PTX is searched for.
+/// A kernel whose PTX `in_xla_dump` looks for.
 struct wanted_kernel {
   std::string_view name;
   std::string_view machine_code;            ///< the cubin that contains the kernel; empty: not known

@@ -15,8 +15,8 @@
 
 namespace membar_domains {
 
-/// Determines the target of a launch or node that is not in the thread's small cache or that depends on pointers. Arguments are
-/// examined only if the list requires it.
+/// Determines the target of a launch or node if the target is not in the thread's small cache or depends on pointers. Arguments
+/// are examined only if the list requires it.
 [[nodiscard]] target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra);
 
 /// Returns the target from the cache if possible. Every launch incurs the cost of this lookup.

@@ -152,7 +152,8 @@ CUevent recorded(context_pace& pace, CUstream stream) {
   return nullptr;
 }
 
-/// Returns the time of a completed event, or -1. The driver requires that both events of a time difference have completed.
+/// Returns the time of a completed event, or -1. The driver can compute the time between two events only if both have
+/// completed.
 std::int64_t time_of(context_pace& pace, CUevent event) {
   float ms = 0;
   if (driver::cuEventElapsedTime_(&ms, pace.anchor, event) != CUDA_SUCCESS) {

@@ -19,7 +19,7 @@ enum class reach { own, host, peer };
 /// Pointers in memory are not followed. The driver does not recognize pointers to pageable host memory.
 [[nodiscard]] reach reach_of(CUfunction kernel, void** parameters, void** extra);
 
-/// Called with a pointer among the arguments, and whether it points to memory of the current device.
+/// A callback for a pointer among the arguments. `own` is whether it points to the current device's memory.
 using see_pointer = std::function<void(CUdeviceptr, bool own)>;
 
 /// The result of `look_at_pointers`.

@@ -80,7 +80,7 @@ session::session() : list_(new move_list), state_(&unmapped_) {
     return;
   }
   open_files();
-  if (runs_ && !is_counted()) {  // the process is on another host, for which the command does not decide
+  if (runs_ && !is_counted()) {  // the command makes no decisions for a process on another host
     job_ = job::none;
     return;
   }
@@ -153,7 +153,7 @@ std::pair<thread_counts*, bool> session::take_counts() {
 void session::give_back(thread_counts* counts) {
   const std::lock_guard lock(counts_mutex_);
   const auto at = static_cast<std::size_t>(counts - state_->threads.data());
-  if (at < counts_taken_.size()) {  // only if the counts belong to this process, not to the process that forked it
+  if (at < counts_taken_.size()) {  // only if the counts belong to this process and not to its parent
     counts_taken_[at] = false;
   }
 }

@@ -25,7 +25,7 @@ namespace driver = membar::intercept::driver;
 
 enum class job { none, watch, try_, apply };
 
-/// The targets of a kernel's launches: one for launches with a pointer to memory of a peer or the host, and one for other
+/// The targets of a kernel's launches: one for launches with a pointer to peer or host memory, and one for other
 /// launches.
 struct choice {
   target far, near;
@@ -56,7 +56,7 @@ class session {
   /// Returns whether `watch` also stores code and pointers.
   [[nodiscard]] bool checks() const noexcept { return checks_; }
 
-  /// Returns whether the command can see this process, which it cannot if the process runs on another host.
+  /// Returns whether the command can see this process. It cannot if the process runs on another host.
   [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
 
   /// Called before CUDA is initialized. CUDA does not work in a child process that is forked later.

@@ -92,8 +92,8 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
-/// Returns whether the blocks of a launch fill the device's multiprocessors. The result follows from the numbers of threads,
-/// blocks and registers and from the size of shared memory.
+/// Returns whether the blocks of a launch fill the device's multiprocessors. The result depends on the numbers of threads,
+/// blocks and registers, and on the size of shared memory.
 bool fills_device(const CUpti_ActivityKernel10& k) {
   static constexpr std::array<CUdevice_attribute, 5> asked{
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -160,7 +160,7 @@ std::atomic<bool> started = false;
 
 std::atomic<bool> attached = false;
 
-/// Called at the end of a driver call, where CUPTI's manual allows it to be detached.
+/// Called at the end of a driver call, where CUPTI may be detached according to its manual.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
   if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());
@@ -287,13 +287,13 @@ bool isolated_by(Get get) {
   return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
-/// A pointer that was passed to launches of kernels with one name.
+/// A pointer that was passed to launches of kernels with the same name.
 struct kept_pointer {
   unsigned times = 0;  ///< how many launches had this pointer, if its memory belongs to the current device
   pointer_uses in;
 };
 
-/// The uncaptured launches of the kernels with one name, in order, stored as alternating runs of far launches and of other
+/// The uncaptured launches of all kernels with the same name, in order, stored as alternating runs of far launches and other
 /// launches. CUPTI numbers launches in the same order but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};
@@ -303,7 +303,7 @@ struct launches {
   std::optional<bool> listed;                              ///< whether the kernel's name is listed
   /// the number of pointers that were followed, for a kernel that is not listed
   unsigned followed = 0;
-  /// whether there were launches, and whether all their pointers are known
+  /// whether any launches were seen, and whether all their pointers are known
   bool any_seen = false, all_seen = true;
   reach reason = reach::own;  ///< the farthest memory to which any launch had a pointer
   std::vector<std::pair<bool, std::uint64_t>> runs;

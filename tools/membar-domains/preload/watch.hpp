@@ -19,7 +19,7 @@ void watch_finish();
 
 /// For `run`: detaches CUPTI from the process, because a program runs slower with CUPTI even if nothing is recorded. CUPTI must
 /// not be detached while a kernel runs, so launches are delayed for at most a tenth of a second. Returns false if the device
-/// was busy all the time; the caller should then try again later.
+/// was busy the whole time; the caller should then try again later.
 [[nodiscard]] bool watch_detach();
 
 /// For `run`: while this object exists, work is being launched into the stream.
@@ -34,9 +34,9 @@ class recorded_work {
 /// Called when a stream has been destroyed.
 void watch_destroyed(CUstream stream);
 
-/// Records a launch: whether its arguments contain pointers to memory of a peer or the host, and whether the launch or its
-/// stream requests another domain. `parameters` and `extra` are the arguments of cuLaunchKernel and may be null. The object
-/// must exist during the launch.
+/// Records a launch: whether its arguments contain pointers to peer or host memory, and whether the launch or its stream
+/// requests another domain. `parameters` and `extra` are the arguments of cuLaunchKernel and may be null. The object must exist
+/// during the launch.
 class watched_launch {
  public:
   watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters, void** extra,

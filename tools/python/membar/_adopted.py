@@ -43,7 +43,7 @@ def _namespace():
 class _Gathering:
     """Gathers a number from every process through the store, without launching a kernel.
 
-    Its destructor tells the other processes that this one has left. Each process also watches those of its own host and PID namespace.
+    Its destructor tells the other processes that this one has left. Each process also watches the processes on its host and in its PID namespace.
     """
 
     between_looks = datetime.timedelta(seconds=0.2)
@@ -80,7 +80,7 @@ class _Gathering:
             except Exception as why:  # pylint: disable=broad-except
                 missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
                 gone = [rank for rank in missing if self._has_gone(rank)]
-                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # such a process has left after it set its number
+                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # keeps only processes that left without setting their number
                 if gone:
                     failure = RuntimeError(f"membar: ranks {gone} have left the group, because they ended or deleted the adopted memory and the objects that use it: see their exceptions, and restart all processes")
                 elif time.monotonic() >= deadline:

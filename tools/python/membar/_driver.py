@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls CUDA driver functions. A process has at most one CUDA driver."""
+"""Calls functions of the CUDA driver, which is loaded at most once per process."""
 
 import contextlib
 import ctypes

@@ -18,7 +18,7 @@ _LIBRARY = "libmembar_record.so"
 
 
 class Finding(AssertionError):
-    """Raised if membar-check has found an error. `report` is the text of the report."""
+    """Raised if membar-check has found an error. `report` is the text of its report."""
 
     def __init__(self, report):
         super().__init__("\n" + report)

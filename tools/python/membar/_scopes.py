@@ -106,8 +106,8 @@ def _current_stream(array):
 
 
 class _SetAside:
-    """The L2 set-aside of each device for all `with` blocks of this process. The limit is the sum of the blocks' sizes. The last block to end
-    restores the limit from before the first block."""
+    """Each device's L2 set-aside, which all `with` blocks of this process share. The limit is the sum of the blocks' sizes. When the last
+    block ends, it restores the limit from before the first block."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -148,11 +148,11 @@ _set_aside = _SetAside()
 def persisting(array, *, stream=None, hit_ratio=None):
     """Keeps the memory of `array` in L2 for the kernels that the block launches into `stream`, with an L2 access-policy window.
 
-    array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which
-    PyTorch or CuPy launches. hit_ratio: the share of the accesses that persist, above 0 and at most 1; by default as large as the set-aside
-    permits. The block reserves that part of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, even
-    after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects
-    neither values nor memory order. Requires compute capability 8.0 or higher.
+    array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which PyTorch or
+    CuPy launches. hit_ratio: the fraction of accesses that persist, above 0 and at most 1; by default as large as the set-aside permits. The
+    block reserves this fraction of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, even after an
+    exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects neither
+    values nor memory order. Requires compute capability 8.0 or higher.
     """
     start, size = _memory_of(array)
     if hit_ratio is not None and not 0 < hit_ratio <= 1:

@@ -20,11 +20,11 @@ def _command():
 def auto(seconds=None, output=None):
     """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that makes it faster.
 
-    The call restarts the program under `membar-domains run`, which must intercept the driver from the start. In the restarted program, it
-    returns at once. Therefore, call it first, before any code that must run only once. `seconds` is how long it watches the kernels before it moves any
-    (default 10); `output` is the folder of the report (default membar-domains). If membar-domains already runs the program, it does nothing.
-    It raises RuntimeError if the command membar-domains is missing, if the program cannot be restarted because it is interactive, or if CUDA
-    is already in use.
+    The call restarts the program under `membar-domains run`, which must intercept the driver from the start. In the restarted program, the call
+    returns immediately. Therefore, call it first, before any code that must run only once. `seconds` is how long `run` watches the kernels
+    before it moves any (default 10); `output` is the folder of the report (default membar-domains). If membar-domains already runs the program,
+    the call does nothing. It raises RuntimeError if the command membar-domains is missing, if the program cannot be restarted because it is
+    interactive, or if CUDA is already in use.
     """
     if os.environ.get(_OF_THE_LIBRARY):
         return
