@@ -117,7 +117,7 @@ namespace {
   return i.copies == copy_kind::values ? i.scope : thread_scope::device;
 }
 
-/// Returns the code that performs the operations that a program's kernels start.
+/// Returns the code that performs the asynchronous operations started by a program's kernels.
 [[nodiscard]] kernel_code agent_for(const program& p) {
   kernel_code result;
   result.name = "an asynchronous copy";
@@ -188,7 +188,7 @@ class copy_plan {
     return {static_cast<std::int32_t>(steps_.size()) - 1, 1};
   }
 
-  /// Adds a write or reduction of the data in `taken`, without the first `shift` bytes. Writes zeros if `taken` is empty.
+  /// Adds a write or reduction of the data in `taken` after its first `shift` bytes. Writes zeros if `taken` is empty.
   void write(const instruction& by, std::uint64_t address, part taken, int shift = 0, bool unknown = false) {
     copy_step& step = add(by);
     step.address = address;
@@ -288,7 +288,7 @@ class copy_planner {
   }
   void give_up(std::string why) { refuse(std::move(why), check_status::gave_up); }
 
-  /// Returns the instruction with which the operation writes a piece of `bytes` bytes whose elements have the given type.
+  /// Returns the instruction that writes a piece of `bytes` bytes with elements of the given type.
   [[nodiscard]] instruction writing(int bytes, ptx_type type) const {
     return i_.combines ? reduction_of(i_.what, type, scope_of_reduction(i_), i_.via) : access_of(op::store, bytes, i_.via);
   }
@@ -718,7 +718,8 @@ class copy_planner {
     complete(bytes);
   }
 
-  /// Copies a box from the tensor to shared memory. Elements outside the tensor become 0, or a NaN, which is not tracked.
+  /// Copies a box from the tensor to shared memory. Elements outside the tensor become 0, or NaN if the map requests it; the
+  /// value of a piece that contains such a NaN is not tracked.
   void load_box(std::uint64_t bytes) {
     std::vector<std::pair<box_piece, copy_plan::part>> pieces;
     for (std::uint64_t at = 0; at < bytes; at += 16) {

@@ -43,13 +43,14 @@ inline constexpr std::uint64_t most_copied = 32'768;
 /// only programs that start copies or use mbarriers.
 [[nodiscard]] bool may_depend_on(const program& p, const finding& f, model::reading one);
 
-/// The possible numbers of threads in a block that start an operation together.
+/// The numbers of threads of a block that can start an operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
-/// For each entry of `starter_counts`: the maximum number of a thread's operations that this many threads start together.
+/// For one thread and each entry of `starter_counts`: the maximum number of operations that the thread starts as one of this
+/// many threads.
 using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
 
-/// Returns the code that performs the operations that a program's kernels start.
+/// Returns the code that performs the asynchronous operations started by a program's kernels.
 [[nodiscard]] kernel_code code_of_copies(const program& p);
 
 /// Returns the program with additional threads, which perform up to `each[t]` operations of thread t.

@@ -49,10 +49,10 @@ class control_flow {
 /// Returns the reason why the behaviour is undefined if a thread continues from the barrier `mine` after another thread has
 /// arrived at the same barrier with `other`. Returns an empty string if the behaviour is defined.
 ///
-/// PTX counts the arrivals at each barrier number, whichever instructions make them. However, CUDA defines `__syncthreads()` in
-/// a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned` only if all threads of
-/// the warp reach the same instruction. Source: CUDA C++ Programming Guide, "Synchronization Functions"; PTX ISA, "bar,
-/// barrier".
+/// PTX counts the arrivals at each barrier number, regardless of which instructions perform them. However, CUDA defines
+/// `__syncthreads()` in a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned`
+/// only if all threads of the warp reach the same instruction. Source: CUDA C++ Programming Guide, "Synchronization Functions";
+/// PTX ISA, "bar, barrier".
 [[nodiscard]] std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other,
                                             bool one_warp);
 

@@ -8,16 +8,16 @@
 /// execution, there is one without a cycle that grows in the same way, except that a read whose source does not exist yet reads
 /// an older write. The two executions grow in the same way until some read would have to read a write that follows from the
 /// read by program order, reads-from or barriers, but not by dependencies. The exploration also reaches that write, and then
-/// checks the read. If causality leads from the read to the write, no execution allows that read. The same holds if the path
-/// from the read to the write consists only of program order and reads-from at their own location. Each step of such a path
-/// moves forward in the location's coherence order, whatever values the reads along the path return. Two cases need additional
-/// checks:
+/// checks the read. If causality leads from the read to the write, no execution allows the read to return that write's value.
+/// The same holds if the path from the read to the write consists only of program order and reads-from at their own location.
+/// Each step of such a path moves forward in the location's coherence order, whatever values the reads along the path return.
+/// Two cases need additional checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
 ///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
-/// * If the read acquires, an older write may order more events before it than the write that it would have to read. Therefore
-///   an acquiring read counts as possible load buffering if two conditions hold: some later memory access of its thread does
-///   not depend on the read, and some event follows from that thread without causality. A weak read whose value is never used
-///   does not count, because omitting the read leaves a possible execution.
+/// * If the read acquires, reading an older write may order more events before the read than reading the required write would.
+///   Therefore an acquiring read counts as possible load buffering if two conditions hold: some later memory access of its
+///   thread does not depend on the read, and some event follows from that thread without causality. A weak read whose value is
+///   never used does not count, because omitting the read leaves a possible execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -105,8 +105,8 @@ class buffering_check {
   }
 
   /// Returns whether `e`, the next event, follows from read `r` only through accesses to one location: by program order, by the
-  /// order between a thread's accesses and a later copy through the generic proxy that it starts, and by morally strong
-  /// reads-from. In that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
+  /// order between a thread's accesses and a generic-proxy copy that the thread starts later, and by morally strong reads-from.
+  /// In that case, Coherence and SC-per-Location do not allow `r` to read from `e`.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;

@@ -3,8 +3,8 @@
 /// Changes to orders, scopes and fences in a program's kernels.
 ///
 /// A change applies to a site: the instructions with the same opcode that come from the same source line. Copies of the line
-/// that the compiler made by inlining or unrolling are changed together, as they would be if the source were changed. A
-/// header's line that is inlined into another file is a separate site for each line of that file. If the PTX has no line
+/// that the compiler made by inlining or unrolling are changed together, as they would be if the source were changed. If a line
+/// of a header is inlined at several lines of another file, each of these lines has a site of its own. If the PTX has no line
 /// information, each instruction is a site.
 #pragma once
 

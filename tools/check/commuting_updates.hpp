@@ -64,8 +64,8 @@ class exact_sum {
   }
 
   /// Returns whether no partial sum is rounded in any order. Every partial sum is a multiple of the lowest bit that is set in
-  /// any summand, and its absolute value is at most the sum of all absolute values. If the sum of absolute values has no more
-  /// digits than the type, nothing is rounded.
+  /// any summand, and its absolute value is at most the sum of all absolute values. If the sum of absolute values, counted in
+  /// units of that bit, has no more digits than the type's significand, nothing is rounded.
   [[nodiscard]] bool is_exact() const {
     using double_limits = std::numeric_limits<double>;
     using float_limits = std::numeric_limits<float>;
@@ -158,8 +158,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Makes the value that the update's read `r` has read unknown if the sum may be rounded in some order. `place` is the
-  /// position of its source in the location's order, and `s` is the thread's state before the update.
+  /// Marks the value returned by `r`, the read of an update, as unknown if the sum may be rounded in some order. `place` is the
+  /// position of the read's source in the location's order, and `s` is the thread's state before the update.
   void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
     const machine& m = model::at(state_.machines, r.thread);
     if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
@@ -214,9 +214,9 @@ class commuting_updates {
     return true;
   }
 
-  /// Adds to `places` the positions of the writes from which `r`, a test of an mbarrier, may read. The positions are in the
-  /// location's order, and the newest write comes first. The search ends at `oldest`, unless that write is a commuting update.
-  /// It also ends at an update whose phase the test cannot miss.
+  /// Adds to `places` the positions of the writes from which `r`, a test of an mbarrier, may read. The positions refer to the
+  /// location's order; the newest write's position is added first. The search ends at `oldest`, unless that write is a
+  /// commuting update. It also ends at an update whose phase the test cannot miss.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {
@@ -383,8 +383,8 @@ class commuting_updates {
     return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
   }
 
-  /// Returns whether no order of additions rounds the sum of update `r` and the updates up to position `place` in the
-  /// location's order. `s` is the state of the thread of `r` before this update.
+  /// Returns whether the sum of update `r` and the updates up to position `place` in the location's order is exact in every
+  /// order of the additions. `s` is the state of the thread of `r` before this update.
   [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
     const auto& order = model::at(g.order, r.location);
     const machine& m = model::at(state_.machines, r.thread);

@@ -470,7 +470,7 @@ struct carried {
   }
 }
 
-/// Computes instructions that compilers rarely emit. `x` is `a`, extended to 64 bits.
+/// Computes the result of an instruction that compilers rarely emit. `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_rare(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c) noexcept {
   const ptx_type type = i.type;
@@ -522,7 +522,7 @@ struct carried {
   return by >= width ? 0 : x >> by;
 }
 
-/// Computes shifts, bit fields and bit counts. `x` is `a`, extended to 64 bits.
+/// Computes the result of a shift, a bit-field instruction or a bit count. `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c, std::uint64_t d) noexcept {
   const ptx_type type = i.type;

@@ -26,8 +26,8 @@ struct wide_value {
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
-/// Returns the scope of an instruction. For an mbarrier instruction without a scope, this is cluster scope if that reading is
-/// chosen.
+/// Returns the scope of an instruction. An mbarrier instruction that does not specify a scope has cluster scope if the
+/// corresponding reading is chosen.
 [[nodiscard]] inline thread_scope scope_of(const instruction& i, const model::other_readings& readings) noexcept {
   return i.mbarrier != mbarrier_op::none && readings.takes(model::reading::cluster_scope_of_mbarriers) &&
                  !names_block_or_cluster(i.text)

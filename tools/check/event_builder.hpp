@@ -56,7 +56,7 @@ class event_builder {
   explicit event_builder(exploration_state& state) : state_(state) {}
 
   /// Returns whether all launches that precede the launch of thread `t` have ended. If `launched` is true, it is sufficient
-  /// that some thread of each block of a launch has allowed its dependent launches to begin.
+  /// that, in each block of a launch, some thread has allowed the dependent launches to begin.
   [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
     bool result = true;
     for_each_before(t, [&](int u) {
@@ -138,9 +138,9 @@ class event_builder {
     return nullptr;
   }
 
-  /// Returns whether thread `t` must wait at its first read-modify-write because an earlier equal thread has not reached its
-  /// own. Equal threads execute their first read-modify-writes in the order of their numbers. No execution is lost, because in
-  /// any execution the threads can be renumbered accordingly, for any order of its events that agrees with program order and
+  /// Returns whether thread `t` must wait at its first read-modify-write because an earlier equal thread has not yet executed
+  /// its own. Equal threads execute their first read-modify-writes in the order of their numbers. No execution is lost, because
+  /// in any execution the threads can be renumbered accordingly, for any order of its events that agrees with program order and
   /// reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);

@@ -332,10 +332,10 @@ class explorer {
   }
 
   /// Returns whether `r` is explored with only a single source, because it is a weak read whose value its thread never uses.
-  /// The thread behaves in the same way whichever write the read takes its value from, and the read orders nothing. The oldest
-  /// write that it may read excludes no execution, because everything that precedes that write in causality already exists when
-  /// the read is added. A `fence.sc` may order a write before the read without causality, so no read is explored this way if
-  /// the program has one.
+  /// The thread behaves in the same way whichever write the read takes its value from, and the read orders nothing. Choosing
+  /// the oldest write that it may read excludes no execution, because everything that precedes that write in causality already
+  /// exists when the read is added. A `fence.sc` may order a write before the read without causality, so no read is explored
+  /// this way if the program has one.
   [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
 
   /// Adds to `places` the positions in coherence of the writes from which a read may take its value, the newest first. In
@@ -595,8 +595,8 @@ class explorer {
 
   /// Returns whether `e`, which is dropped if a read changes its source to `w`, meets the requirements of the one graph from
   /// which this change is made. Only the events before `e` and the predecessors of `w` are considered. A read must read the
-  /// latest write. A write must be the latest and must not have been read. Lanes must not have been chosen, and instructions
-  /// with an unknown predicate must have been executed.
+  /// latest write. A write must be the latest and must not have been read. A thread at an `activemask` must not have chosen
+  /// other lanes unless it had to, and an instruction with an unknown predicate must have been executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
                                                  const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
@@ -618,7 +618,8 @@ class explorer {
     if (read || e.update != 0) {
       return !read;
     }
-    // no check is needed here: `e` reads from a source that was added later and is also dropped
+    // whether `e` reads from a write that was added later and is also dropped is not checked here: the check of that write
+    // finds that it has been read
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
@@ -846,7 +847,7 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Adds the readings under which the program can be verified to the finding's message.
+/// Extends the finding's message with the names of the readings under which the program can be verified.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// *Requirements for an order.* A Fence-SC order relates every morally strong pair of `fence.sc` and, combined with base
-// causality, has no cycle. Reads-from and coherence are given, so every axiom that the order can still break has the form "`b`
-// does not follow from `a`", which is stored in `never_after`. A path from `a` to `b` that exists only because of the order
-// leads from `a` to a first fence f, then along fences to a last fence g, and then to `b`. Therefore an order breaks an axiom
-// exactly if, together with base causality, it leads from an f to a g for which such `a` and `b` exist. The statement "f is
-// never before g" thus expresses all of the axioms, and the search needs to consider only fences. The condition that two
+// *Requirements for an order.* A Fence-SC order relates every morally strong pair of `fence.sc` operations and, combined with
+// base causality, has no cycle. Reads-from and coherence are given, so every axiom that the order can still break has the form
+// "`b` does not follow from `a`", which is stored in `never_after`. A path from `a` to `b` that exists only because of the
+// order leads from `a` to a first fence f, then along fences to a last fence g, and then to `b`. Therefore an order breaks an
+// axiom exactly if, together with base causality, it leads from an f to a g for which such `a` and `b` exist. The statement "f
+// is never before g" thus expresses all of the axioms, and the search needs to consider only fences. The condition that two
 // accesses remain unordered has the same form.
 //
 // *Why edges are forced.* If ordering f before g would lead from an x to a y such that x is never before y, then g is before f

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The Fence-SC order of an execution: whether a consistent order of its `fence.sc` exists, and which accesses race under such
-/// an order.
+/// The Fence-SC order of an execution: whether its `fence.sc` operations have a consistent order, and which accesses race under
+/// such an order.
 ///
 /// The order is not part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
 #pragma once
@@ -74,8 +74,8 @@ class fence_pairs {
 
 }  // namespace detail
 
-/// Returns whether the order in which the `fence.sc` of a graph were added is still a Fence-SC order with `e`. The order must
-/// have been a Fence-SC order before `e` was added, and only reads from `e` may follow `e` in the graph.
+/// Returns whether the order in which a graph's `fence.sc` operations were added is still a Fence-SC order once `e` is added.
+/// The order must have been a Fence-SC order before `e` was added, and only reads from `e` may follow `e` in the graph.
 [[nodiscard]] bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
 /// Returns whether `x` precedes `y` in every Fence-SC order of a graph because of one fence after `x` and one fence before `y`.

@@ -38,8 +38,8 @@ std::int32_t place_in_code(const program& p, const finding& f, int thread) {
 }
 
 /// Returns the loop in `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop in which the thread
-/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be meant to be
-/// endless, the load must be blamed.
+/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be intentionally
+/// endless (`has_condition` is false), the load must be one of the blamed events.
 const endless_loop* concerned(const program& p, const finding& f, int t, const std::vector<endless_loop>& loops) {
   const std::int32_t here = place_in_code(p, f, t);
   const auto is_here = [&](const endless_loop& l) { return std::find(l.body.begin(), l.body.end(), here) != l.body.end(); };
@@ -121,8 +121,8 @@ bool reads_parameter(const kernel_code& kernel, std::uint64_t offset) {
   });
 }
 
-/// Returns the address of memory that other threads of the finding write and that a parameter of a thread's kernel points to
-/// although the kernel never reads this parameter. Returns 0 if there is none.
+/// Looks for a parameter that a thread's kernel never reads, although it points to memory that other threads of the finding
+/// write. Returns the address of this memory, or 0 if there is no such parameter.
 std::uint64_t ignored_memory(const finding& f, int thread, const thread_context& c) {
   for (int k = 0; k < model::count_of(c.kernel->parameters); ++k) {
     const std::uint64_t offset = model::at(c.kernel->parameter_offsets, k);
@@ -142,7 +142,7 @@ std::uint64_t ignored_memory(const finding& f, int thread, const thread_context&
 }
 
 /// Adds a note if a racing thread ignores memory that another thread writes. Such a note explains a poll with a plain load in a
-/// device function: the compiler may assume that the polling loop ends, and removes it.
+/// device function: the compiler may assume that the polling loop ends, and may therefore remove it.
 void add_ignored_memory(const program& p, const finding& f, std::vector<std::string>& notes) {
   for (const trace_event& e : f.events) {
     const thread_context& c = model::at(p.threads, e.thread);

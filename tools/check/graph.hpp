@@ -61,7 +61,7 @@ struct graph {
       order;  ///< per location: its writes in coherence order, starting with the initial one (null)
   std::vector<std::vector<const graph_event*>> reads;  ///< per location: its reads
   std::uint32_t next_stamp = 0;
-  std::vector<const graph_event*> fences{};  ///< the `fence.sc`, in the order in which they were added
+  std::vector<const graph_event*> fences{};  ///< the `fence.sc` operations, in the order in which they were added
   bool fences_in_order = true;               ///< whether the order in `fences` is a Fence-SC order
 
   void reserve(std::size_t locations) {
@@ -181,7 +181,8 @@ class event_rules {
   }
 
   /// Returns the position, in its location's order, of a read's source. If the bytes came from writes of other sizes, returns
-  /// the position of the last write that causally precedes the read, because those writes causally precede it as well.
+  /// the position of the last write that causally precedes the read, because the writes of other sizes also causally precede
+  /// the read.
   [[nodiscard]] int place_read(const graph& g, const graph_event& r) const noexcept {
     const auto& order = model::at(g.order, r.location);
     if (!r.mixed) {
@@ -236,7 +237,7 @@ class event_rules {
 
   /// Makes `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
-    if (head.kind == model::event_kind::proxy_fence) {  // one-directional: only for the events that such a fence acquires
+    if (head.kind == model::event_kind::proxy_fence) {  // one-directional: affects only what fences of the same kind acquire
       if (e.released != nullptr) {
         join(released(e, head.fenced), released(head, head.fenced));
       }
@@ -445,7 +446,8 @@ class event_rules {
         release_by_arrival(g, w, heads);
       }
       const graph_event* const before = w.partner->source;
-      // the chain continues through later phases; a head is redundant if it precedes an arrival that releases at least as far
+      // the chain continues through later phases; a head is redundant if it precedes a releasing arrival with at least its
+      // scope
       for (std::size_t k = 0; before != nullptr && k < before->heads.size(); ++k) {
         const graph_event* const head = before->heads[k];
         const bool covered = w.arrives && w.releases && precedes(*head, w.base) && w.scope >= head->scope && !is_copy(*head) &&

@@ -193,7 +193,7 @@ struct buffered_execution {
     return result;
   }
 
-  /// Returns, for each thread, the slot after which all of the thread's events follow slot `slot` of thread `t`.
+  /// Returns, for each thread, the last slot that need not follow slot `slot` of thread `t`; all later slots follow it.
   [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
                                                           const std::vector<meeting>& meetings) const {
     std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});

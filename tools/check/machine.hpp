@@ -31,14 +31,14 @@ using namespace ptx;
 /// The status of a thread: its next action, or the reason why it has stopped.
 enum class thread_status : std::uint8_t {
   at_event,  ///< the thread's next instruction is an event
-  waiting,   ///< the thread completed a loop iteration that only read and left its state unchanged
+  waiting,   ///< the thread completed a loop iteration that performed only reads and left its state unchanged
   /// like `waiting`, but another execution shows how the thread continues: an earlier read of the later value, or another
   /// choice, leads to the same state
   repeats,
   ended,            ///< the thread has exited its kernel
   trapped,          ///< the thread executed a trap, or an indexed branch whose index is out of range
   endless,          ///< the thread is in an endless loop without events
-  waits_for_time,   ///< the thread is in a loop without events that waits for a clock, which stands still
+  waits_for_time,   ///< the thread is in a loop without events that waits for a clock to advance; clocks never advance
   too_long,         ///< the thread executed too many instructions without an event
   uninitialised,    ///< the thread has read local memory that it never wrote
   out_of_bounds,    ///< the thread has accessed an address outside its local memory
@@ -63,7 +63,7 @@ struct nobody {
 
 /// The state of a thread between two events. The thread's registers and local memory are stored directly after this object.
 struct thread_state {
-  /// The state in which a thread reached a target of backward jumps.
+  /// The state in which a thread reached the target of a backward jump.
   struct arrival {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
@@ -821,8 +821,8 @@ class machine {
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
-  /// Returns whether two states agree in everything that can still matter. Returns false before a choice, where this is
-  /// unknown, because a choice need not be at an event.
+  /// Returns whether two states agree in everything that can still matter. Returns false before a choice: a choice need not be
+  /// at an event, so it is not known there what can still matter.
   [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
     return s.status == as.status && s.pc == as.pc && s.part == as.part && !s.choosing && !as.choosing && same(s, as);
   }

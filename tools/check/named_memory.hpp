@@ -53,7 +53,7 @@ template <class Names>
              : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long
 }
 
-/// Returns such a suggestion for a misspelled name of memory. If no name is similar, the text lists all names.
+/// Returns such a suggestion for a misspelled memory name. If no name is similar, the text lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;
   std::string all;

@@ -139,8 +139,8 @@ struct finding {
 /// The statistics of an exploration.
 struct check_statistics {
   std::uint64_t executions = 0;  ///< the number of complete executions, each counted once
-  std::uint64_t blocked = 0;     ///< the number of executions that ended while a thread waited for something that other
-                                 ///< executions show
+  std::uint64_t blocked = 0;     ///< the number of executions that were abandoned while a thread waited, because other
+                                 ///< executions show how the thread continues
   std::uint64_t events = 0;      ///< the number of events added in all executions
   std::uint64_t buffered = 0;    ///< the number of complete executions with load buffering
   int longest = 0;               ///< the largest number of events in one execution

@@ -795,7 +795,7 @@ class preparation {
     return v == module_.variables.end() || layouts_[0].globals.count(name) == 0 ? nullptr : &*v;
   }
 
-  /// Returns the devices to whose copies of a variable a memory line applies: the device that the line names, or all devices
+  /// Returns the devices whose copies of a variable a memory line describes: the device that the line names, or all devices
   /// that no other line names. For a variable that all devices share, returns a single device.
   [[nodiscard]] std::vector<int> devices_of(const scenario::memory_line& m, bool per_device) const {
     if (!per_device) {

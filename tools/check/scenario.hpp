@@ -61,8 +61,8 @@ struct scenario {
   struct launch_line {
     std::string kernel;
     launch_request request{};              ///< does not contain the kernel and its arguments
-    std::vector<std::string> arguments{};  ///< each is a number, memory, or several of these in braces, which are the words of
-                                           ///< a struct
+    std::vector<std::string> arguments{};  ///< each is a number, a memory name, or several of these in braces: the words of a
+                                           ///< struct
     std::string stream{};
     std::vector<std::string> after{};
     std::vector<host_statement> host{};

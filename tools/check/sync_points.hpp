@@ -12,7 +12,7 @@
 ///
 /// PTX does not specify which lanes execute an `activemask` together: any subset of the lanes that reach it is possible. A
 /// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has chosen a set that contains it. All
-/// choices are explored. If a chosen lane never arrives, the choice does not give an execution. Choosing only the thread's own
+/// choices are explored. If a chosen lane never arrives, the choice does not yield an execution. Choosing only the thread's own
 /// lane is always valid.
 #pragma once
 
@@ -222,8 +222,8 @@ class sync_points {
     }
   }
 
-  /// Identifies what a thread waits for. The values of two threads of a block or warp are equal if they wait for the same
-  /// arrivals.
+  /// Identifies what a thread waits for. Two threads of a block or warp that wait for the same arrivals have equal values of
+  /// this type.
   struct waiting {
     std::uint64_t sync_point = 0;
     int turn = 0;

@@ -538,8 +538,8 @@ class synchronization_events {
   }
 
   /// Returns whether arrival `e`, the write of a read-modify-write, belongs to a phase although no thread has waited for the
-  /// preceding phase. Source: PTX ISA, "Phase of the mbarrier object": a wait for each phase must return true before an arrival
-  /// at the next one.
+  /// preceding phase. Source: PTX ISA, "Phase of the mbarrier object": a wait for a phase must return true before any thread
+  /// arrives for the next phase.
   [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
     const graph_event* completed = e.partner->source;
     while (completed != nullptr && !completed->completes) {

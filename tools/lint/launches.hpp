@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which kernels of a PTX module are launched as programmatic dependents, as far as the text of the module's sources
-/// shows this.
+/// Determines which kernels of a PTX module are launched as programmatic dependents, using only the text of the module's
+/// sources.
 #pragma once
 
 #include <set>

@@ -32,7 +32,7 @@ struct finding {
   std::string text;
   place at;
   std::vector<std::pair<place, std::string>> related;
-  std::string fix{};  ///< what to do about it; empty: as the rule says
+  std::string fix{};  ///< what to do about it; if empty, the rule's `fix` applies
 };
 
 struct module_findings {

@@ -278,8 +278,8 @@ class machine_values {
                        [&](const std::string& one) { return operand(one, 0, values).varies; });
   }
 
-  /// Returns the word that an instruction writes. The origins of products and shifted values are not tracked, because they are
-  /// indices.
+  /// Returns the word that an instruction writes. The origins of products and shifted values are not tracked, because such
+  /// values are indices.
   [[nodiscard]] word result(const machine_instruction& i, std::size_t results, int lane, const registers& values) const {
     const auto given = [&](std::size_t k) {
       return results + k < i.operands.size() ? operand(i.operands[results + k], lane, values) : word();

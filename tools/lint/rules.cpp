@@ -117,8 +117,8 @@ struct spin {
   const loop* waits = nullptr;
 };
 
-/// Returns the loops that wait for another thread. A strong load, or a compare-and-swap with two constants, decides when such a
-/// loop ends, and its address does not depend on its own result.
+/// Returns the loops that wait for another thread. The result of a strong load, or of a compare-and-swap with two constants,
+/// decides when such a loop ends, and the address of this access does not depend on its own result.
 std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
@@ -174,8 +174,8 @@ std::string spelled(op code, model::operation what, memory_order order, thread_s
   return in.cuda.empty() ? in.membar : in.cuda;
 }
 
-/// Returns how an access to a flag acquires or releases, with a scope of at least `least`. `fence_at` says where a fence would
-/// have the same effect, unless the access itself has too narrow a scope.
+/// Returns advice on how an access to a flag can acquire or release with a scope of at least `least`. `fence_at` describes
+/// where a fence would have the same effect, unless the access itself has too narrow a scope.
 std::string order_fix(const kernel_view& k, const access& flag, memory_order order, const std::string& fence_at,
                       thread_scope least = thread_scope::block) {
   const instruction& i = k.paths.at(flag.at);
@@ -207,7 +207,8 @@ bool is_of_some_blocks(const kernel_view& k, pc_t pc) {
                              [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; });
 }
 
-/// Returns the last instruction before `to` in the code for which `is` returns true and from which a path leads to `to`, or -1.
+/// Of the instructions for which `is` returns true, returns the last one that precedes `to` in the code and has a path to `to`.
+/// Returns -1 if there is none.
 template <class Is>
 pc_t last_before(const kernel_view& k, pc_t to, Is is) {
   const std::vector<bool> leads = leading_to(k, to, [](const instruction&) { return false; });
@@ -793,9 +794,9 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    // If a thread arrives at an mbarrier after its wait, a test of that mbarrier orders this thread after the wait. However, a
-    // producer whose stages are all empty first tests for parity 1. This test finds the phase before the first one complete and
-    // orders nothing.
+    // If a thread arrives at an mbarrier after its wait, a test of that mbarrier orders the testing thread after the wait.
+    // However, a producer whose stages are all empty first tests for parity 1. This test finds that the phase before the first
+    // one is complete, and orders nothing.
     const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;

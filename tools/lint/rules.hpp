@@ -14,7 +14,7 @@
 
 namespace membar::lint {
 
-/// The confidence of a warning. The statement of a `note` is true, but the behaviour may be intended.
+/// The confidence of a warning. A `note` states a fact, but the behaviour may be intended.
 enum class confidence : unsigned char { note, medium, high };
 
 struct warning {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines what the registers of a kernel are computed from, on any path of a thread: parameters, variables, and values that
+/// Determines, over all paths of a thread, what a kernel's registers are computed from: parameters, variables, and values that
 /// differ between threads.
 #pragma once
 

@@ -223,7 +223,7 @@ thread_end host_interpreter::run(const model::litmus_test::thread& thread, state
         }
         break;
       default:
-        break;  // the constructor has already rejected it
+        break;  // the constructor has already rejected this instruction
     }
     ++n;
   }

@@ -16,8 +16,8 @@ namespace membar::litmus_files {
 /// forbidden, returns a sentence about the first such instruction. Returns an empty string if there is none, or if the test has
 /// jumps or a quantifier other than `exists`.
 ///
-/// The changed test must still have executions; otherwise the instruction would rule out the whole program instead of only the
-/// state.
+/// The changed test must still have executions; otherwise, the instruction would rule out the whole program and not only the
+/// outcome.
 [[nodiscard]] std::string missing_instruction(const model::litmus_test& test, const model::search_options& options,
                                               const model::other_readings& rules);
 

@@ -57,7 +57,7 @@ struct mnemonic {
   return type == ptx::ptx_type::pred || (ptx::is_half(type) && type != ptx::ptx_type::f16) ? 0 : ptx::bytes_of(type);
 }
 
-/// Returns the operation that a part of a mnemonic names. Litmus files may also use two names from formulas.
+/// Returns the operation that a part of a mnemonic names. Litmus files may also use `plus` and `minus`.
 [[nodiscard]] inline std::optional<operation> operation_named(std::string_view part) {
   return part == "plus" ? operation::add : part == "minus" ? operation::subtract : find(ptx::operation_words, part);
 }

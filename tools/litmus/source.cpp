@@ -13,7 +13,7 @@ namespace membar::litmus_files {
 
 namespace {
 
-// The end of a translation unit, which follows its test.
+// The end of a translation unit: the code that follows the test.
 constexpr std::string_view source_epilogue =
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(1024, 1)\n"

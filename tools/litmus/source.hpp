@@ -30,7 +30,7 @@ struct test_source {
   requirements needs;
 };
 
-/// The beginning of a translation unit, which precedes its tests.
+/// The start of a translation unit: the code that precedes the tests.
 inline constexpr std::string_view source_prologue =
     "// Written by membar-litmus. Each asm statement is one instruction of the file.\n"
     "#include <membar/litmus/kernel.cuh>\n"
@@ -39,7 +39,7 @@ inline constexpr std::string_view source_prologue =
     "extern \"C\" __constant__ unsigned long long membar_litmus_zero = 0;\n"
     "\n";
 
-/// Returns the source of a type with the given name, which the kernel runs as a test. The translation unit must begin with
+/// Returns the source of a type with the given name. The kernel runs this type as a test. The translation unit must begin with
 /// `source_prologue`. Throws `model::error` with the line of an instruction that does not exist in PTX.
 [[nodiscard]] test_source write_test_type(const run_plan& plan, const std::string& name = "file_test");
 

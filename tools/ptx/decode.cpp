@@ -275,7 +275,7 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// The prefixes of the names of device-runtime functions, which no module defines.
+  /// The name prefixes of device-runtime functions, which no module defines.
   static constexpr std::string_view of_run_time[] = {
       "malloc",  "free",     "__cuda_",   "cudaDevice",    "cudaGet",  "cudaStream",  "cudaEvent",  "cudaMem",   "cudaLaunch",
       "cudaCDP", "cudaFunc", "cudaGraph", "cudaOccupancy", "cudaPeek", "cudaRuntime", "cudaDriver", "__cudaCDP", "nvshmem"};
@@ -485,7 +485,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// Appends a jump for all lanes whose number is at least `rows`. Returns the index of the jump.
+  /// Appends a jump that is taken by the lanes numbered `rows` and above. Returns the index of the jump.
   std::size_t append_jump_of_others(const instruction& of, std::uint64_t rows) {
     const std::int32_t predicate = own_registers() + 3;
     instruction test = of;

@@ -71,8 +71,8 @@ struct module_layout {
 }
 
 /// Assigns an address to every variable of a module. Each variable is followed by a gap that no access may reach into. If
-/// `last`, the layout of another device, is given, managed variables keep their addresses from it, and all other variables are
-/// placed after it.
+/// `last`, the layout of another device, is given, managed variables keep the addresses that it gives them, and all other
+/// variables are placed after it.
 [[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
 /// Marks the instructions that are targets of backward jumps.

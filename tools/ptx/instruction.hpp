@@ -279,8 +279,8 @@ struct instruction {
   std::uint16_t matrix_columns = 0;  ///< for tensor memory: the number of columns that are accessed
   /// whether it allocates columns of tensor memory; it then stores the address of the first column
   bool allocates = false;
-  bool hinted = false;                            ///< for copies: whether the last operand is a cache policy, which decoding
-                                                  ///< omits
+  bool hinted = false;                            ///< for copies: whether the last operand is a cache policy, which the decoder
+                                                  ///< drops
   std::uint8_t rows = 0;                          ///< for loads and stores of matrices: the number of lanes that access a row
   std::uint16_t row_bytes = 0;                    ///< the number of bytes of each row, if the distance between rows is an
                                                   ///< operand
@@ -320,8 +320,9 @@ struct instruction {
   std::string reason{};  ///< for instructions that are accepted but not executed: the reason, and what to do about it
 };
 
-/// Calls `go` with each position at which a thread may continue after instruction `i` at position `pc`; there is none if the
-/// thread ends. `runs` says whether the instruction may be executed, and `skipped` whether its guard may be false.
+/// Calls `go` with each position at which a thread may continue after instruction `i` at position `pc`. If the thread always
+/// ends there, does not call `go`. `runs` is true if the instruction may be executed, and `skipped` is true if its guard may be
+/// false.
 template <class Go>
 void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool runs = true, bool skipped = true) {
   if (runs && i.code == op::branch) {

@@ -87,7 +87,7 @@ struct ptx_function {
   std::vector<ptx_register> registers{};
   std::vector<ptx_statement> body{};
   int line = 0;
-  int most_threads = 0;  ///< for a kernel: the number of threads per block to which `.maxntid` or `.reqntid` limits it; 0: none
+  int most_threads = 0;  ///< for a kernel: the limit on threads per block from `.maxntid` or `.reqntid`; 0: no limit
 };
 
 /// A PTX module.

@@ -595,7 +595,7 @@ void opcode_reader::give_up(std::string reason) {
   i_.reason = std::move(reason);
 }
 
-/// The reasons why instructions are not executed, by the prefixes of the instructions' names.
+/// The reasons why instructions are not executed, by name prefix.
 constexpr meaning<std::string_view> reasons[] = {
     {"t", "textures are not modelled: read the same memory with loads"},
     {"istypep", "textures and surfaces are not modelled: read the same memory with loads"},
@@ -611,7 +611,7 @@ void opcode_reader::not_modelled() {
   give_up(std::string(reason->value));
 }
 
-/// Returns whether the opcode has words for arithmetic whose results are not tracked. If it has, makes the results unknown.
+/// Returns whether the opcode has words for arithmetic whose results are not tracked. If so, makes the results unknown.
 bool opcode_reader::take_unfollowed() {
   constexpr std::string_view unfollowed[] = {"relu", "satfinite", "NaN",  "xorsign", "abs",   "oob",   "f32x2", "rs",
                                              "rna",  "tf32",      "pack", "b64x2",   "u16x2", "s16x2", "u8x4",  "s8x4"};

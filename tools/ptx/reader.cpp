@@ -294,7 +294,7 @@ class ptx_reader {
     return result;
   }
 
-  /// Reads the numbers of threads along x, y and z, and returns their product, or the largest block of CUDA if that is smaller.
+  /// Reads the numbers of threads along x, y and z, and returns their product, or CUDA's maximum block size if that is smaller.
   [[nodiscard]] int thread_limit() {
     std::uint64_t product = 1;
     do {

@@ -109,7 +109,7 @@ class clock {
   }
   ~clock() { release(root_); }
 
-  /// Limits keys to less than 16 to the power of `levels`, for all clocks that this host thread creates from now on.
+  /// Limits keys to values below 16 to the power of `levels`, for all clocks that this host thread creates from now on.
   static void use_levels(int levels) noexcept { levels_ = levels; }
   [[nodiscard]] static int levels() noexcept { return levels_; }
   /// Returns the number of levels that are needed for this number of keys.

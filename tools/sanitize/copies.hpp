@@ -113,7 +113,7 @@ class asynchronous_operations {
     return !state_.stopped;
   }
 
-  /// Performs a pending operation, but only in some of the calls. Returns whether it performed one.
+  /// At random, either performs a pending operation or does nothing. Returns whether it performed one.
   bool perform_some() {
     return !lazy_ && !pending_.empty() && state_.random.below(4) == 0 && perform_pending(state_.random.below(pending_.size()));
   }
@@ -211,7 +211,7 @@ class asynchronous_operations {
     }
   }
 
-  /// Makes the accesses that the operation has completed happen before all later events, through all proxies.
+  /// Makes all later events follow the accesses that the operation has completed, through all proxies.
   static void pass_on(knowledge& to, const operation& one, thread_time time) {
     const auto give = [&](knowledge& k) {
       k.base.raise(one.key, time);
@@ -370,7 +370,7 @@ class asynchronous_operations {
     return h;
   }
 
-  /// Performs a store that releases what the operation has done before.
+  /// Performs a store that releases the operation's earlier accesses.
   void release(const operation& one, object& o, const check::thread_context& context, const access& a) {
     o.cell_at(a.address).last[0].what |= stamp::synchronizes;
     sync_cell& c = state_.cells[a.address];

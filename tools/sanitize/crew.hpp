@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Host threads that have no work of their own help with the parts of a schedule.
+/// Lets host threads that have no work of their own help with the parts of a schedule.
 #pragma once
 
 #include <condition_variable>

@@ -19,7 +19,8 @@ struct sanitizer_finding {
   std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
   std::uint64_t key = 0;              ///< a hash; findings with the same key are the same finding
   bool polls = false;                 ///< the schedule was cut short: its threads only poll, and may wait forever
-  std::uint64_t last_change = 0;      ///< with `polls`: the number of instructions before the last change of memory
+  std::uint64_t last_change = 0;      ///< if `polls` is set: the number of instructions executed before the last change of
+                                      ///< memory
 };
 
 }  // namespace membar::sanitize

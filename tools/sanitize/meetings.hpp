@@ -215,8 +215,8 @@ class meetings {
     }
   }
 
-  /// Makes everything that the arriving threads have done happen before what the released threads do next. After the barrier,
-  /// all its threads have the same time, so one entry of a clock covers them all.
+  /// Orders all earlier events of the arriving threads before all later events of the released threads. After the barrier, all
+  /// its threads have the same time, so one entry of a clock covers them all.
   void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
     lane& first = *waiting.front();
     knowledge all = first.known;

@@ -59,7 +59,7 @@ class object {
     }
   }
 
-  /// Creates the view that a part of a run has of the object.
+  /// Creates a view of `whole` for one part of a run.
   object(object& whole, private_pages& pages)
       : address(whole.address),
         bytes(whole.bytes),
@@ -253,7 +253,7 @@ class global_memory {
     }
   }
 
-  /// Creates the view that a part of a run has of the memory.
+  /// Creates a view of `whole` for one part of a run.
   global_memory(global_memory& whole, private_pages& pages) : pages_(whole.pages_), first_(whole.first_) {
     objects_.reserve(whole.objects_.size());
     for (object& o : whole.objects_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each of them changes which events happen before a
-/// thread's next event. The rules are those of `check::event_rules`.
+/// Release and acquire patterns, fences, and the order of `fence.sc` operations, and how they determine which events happen
+/// before a thread's next event. The rules are those of `check::event_rules`.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -22,8 +22,8 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// Returns what the thread releases: its own events, and all events that happen before its next event. Advances the thread's
-  /// time.
+  /// Returns a head with everything that the thread releases: its own events, and all events that happen before its next event.
+  /// Advances the thread's time.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;
@@ -168,7 +168,7 @@ class thread_order {
   /// Treats the end of a kernel as an acquiring fence.
   void acquire_all(lane& l) { acquire_observed(l, thread_scope::system, nullptr); }
 
-  /// Makes the thread's later events happen after the events of a release head.
+  /// Orders the thread's later events after the events of a release head.
   void synchronize(lane& l, const release_head& h) {
     const bool same_proxies =
         l.home->context_of(l).is_of_pair(h.where.block) || state_.how.readings.takes(model::reading::fence_of_another_block);
@@ -273,10 +273,10 @@ class thread_order {
     });
   }
 
-  // ---- the order of the `fence.sc`, which is their order in the schedule
+  // ---- the order of the `fence.sc` operations, which is their order in the schedule
 
-  /// Returns the number of the group of a `fence.sc` with the given scope at the given place. The scopes of fences in the same
-  /// group include each other.
+  /// Returns the number of the group to which a `fence.sc` with the given scope at the given place belongs. The scopes of
+  /// fences in the same group include each other.
   [[nodiscard]] static std::uint64_t place_number(thread_scope scope, const model::place& p) noexcept {
     const int gpu = p.host ? -1 : p.gpu;
     const std::int64_t id = scope == thread_scope::block     ? p.block

@@ -41,7 +41,7 @@ struct part_result {
 
   clock_nodes nodes{};  ///< the nodes of `end`
   private_pages pages{};
-  knowledge end{};  ///< what the part's threads knew when they ended
+  knowledge end{};  ///< the events that happen before the ends of the part's threads
   std::vector<std::uint64_t> dropped_cells{};
   std::vector<sanitizer_finding> found{};
   std::uint64_t instructions = 0;

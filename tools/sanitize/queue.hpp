@@ -127,7 +127,8 @@ class thread_queue {
   std::uint32_t lowest_ = 0;
   std::vector<std::uint64_t> changes_{};  ///< the last entry takes effect first
   std::deque<lane*> threads_{};
-  std::uint64_t left_ = 0;  ///< how many threads were taken from the front; a lane's `place` is counted from there
+  std::uint64_t left_ = 0;  ///< the number of threads taken from the front so far; `place - left_` is a lane's index in
+                            ///< `threads_`
 
   /// An entry in the order of priorities, highest first.
   struct ranked {

@@ -216,9 +216,9 @@ class race_detector {
     return false;
   }
 
-  /// Returns the index of the stamp after a read-modify-write through which the thread of the weak write `o` has read the value
-  /// of `o`. A read that observes this read-modify-write also observes `o`. Returns 4 if there is none. Source: PTX ISA,
-  /// "Observation order"; accesses related in program order are morally strong.
+  /// If the thread of the weak write `o` has read the value of `o` with a read-modify-write, returns the index of the stamp
+  /// that follows this read-modify-write; otherwise, returns 4. A read that observes this read-modify-write also observes `o`.
+  /// Source: PTX ISA, "Observation order"; accesses related in program order are morally strong.
   [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
     for (unsigned n = 1; n < 4; ++n) {
       const check::op code = c.last[n].key == o.key ? state_.numbered->all[c.last[n].number()]->code : check::op::load;

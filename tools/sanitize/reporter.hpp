@@ -97,7 +97,7 @@ class reporter {
     }
   }
 
-  /// Reports an access to the shared memory of a block that may have ended by then.
+  /// Reports an access to the shared memory of a block that may already have ended.
   void outside_of_life(const block& b, const shown_access& access, bool copy) {
     const std::uint64_t key = key_of(check_status::undefined, access.number, 0xffffffU);
     if (is_known(key)) {

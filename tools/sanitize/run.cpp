@@ -125,8 +125,7 @@ class lane_watch {
   }
 
  private:
-  /// Removes from the schedule the thread's events since it was last at this loop head, if another round of the loop has
-  /// changed nothing.
+  /// If another round of the loop has changed nothing, removes the thread's events in this round from the schedule.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -250,8 +249,8 @@ class schedule_run {
     return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
   }
 
-  /// Runs the blocks of a launch in parts for as long as the parts do not communicate. Returns false if no launch whose blocks may run in
-  /// parts can begin.
+  /// Runs the blocks of a launch in parts for as long as the parts do not communicate. Returns false if there is no launch that
+  /// can begin and whose blocks may run in parts.
   bool run_parts() {
     const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
                                  [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });
@@ -1014,7 +1013,7 @@ check::replayed_schedule schedule_of(const check::program& p, const std::vector<
   recorded_schedule recorded{f.key, {}};
   one.record(recorded);
   if (f.polls) {
-    one.end_after(f.last_change);  // what follows is omitted below
+    one.end_after(f.last_change);  // the steps after the last change are removed below
   }
   sanitize_statistics counts;
   static_cast<void>(findings_of(one, property, counts));

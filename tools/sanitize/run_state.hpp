@@ -251,7 +251,7 @@ struct run_state {
     l.where = stand::stalled;
     stalled = true;
   }
-  /// Stops the schedule because what follows is undefined.
+  /// Stops the schedule because the rest of the execution is undefined.
   void stop() noexcept { stopped = true; }
 
   const check::program& checked;  ///< the memory, kernels and assumptions; the program contains no threads

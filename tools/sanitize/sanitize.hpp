@@ -17,7 +17,7 @@
 
 namespace membar::sanitize {
 
-/// The limits of what the device can run at once. The defaults are those of an H200.
+/// The limits on what the device can run at once. The defaults are those of an H200.
 struct device_limits {
   std::uint64_t multiprocessors = 132;
   std::uint64_t threads = 2048;             ///< per multiprocessor

@@ -46,8 +46,8 @@ struct thread_orders {
   /// the last releasing fence of each kind and scope; one-directional proxy fences are included
   std::vector<release_head> fences{};
   std::vector<observation> observed{};
-  clock last_sequential{};                 ///< the state of the `fence.sc` order when the thread last took part in it
-  std::uint64_t last_sequential_head = 0;  ///< 0: the thread has not taken part
+  clock last_sequential{};                 ///< the state of the order of `fence.sc` operations at the thread's last `fence.sc`
+  std::uint64_t last_sequential_head = 0;  ///< 0: the thread has not executed a `fence.sc`
 
   void keep(release_head h) {
     const auto same = std::ranges::find_if(fences, [&](const release_head& f) { return f.is_like(h); });

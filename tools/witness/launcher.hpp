@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches rewritten kernels many times with random delays and counts how often the result is wrong. It requires a C++17
-/// compiler and loads the CUDA driver at run time. `membar-check witness` uses this file, and its reproducers contain it.
+/// Launches rewritten kernels many times with random delays and counts how often the result is wrong. This header requires a
+/// C++17 compiler and loads the CUDA driver at run time. `membar-check witness` uses this file, and its reproducers contain it.
 ///
 /// One launch runs many copies of a grid, each with its own memory and delays. The copies are blocks with different z
 /// coordinates. All copies fit on the device at once, so blocks that wait for each other run concurrently.
@@ -40,7 +40,7 @@ constexpr uint64_t no_actor = ~uint64_t{0};
 /// The additional parameter of a rewritten kernel. If all its members are zero, the kernel behaves like the original.
 struct plan {
   uint64_t report;    ///< the address of the first copy's `report_words`
-  uint64_t stride;    ///< the distance in bytes between the memories of consecutive copies
+  uint64_t stride;    ///< the distance in bytes between the memory regions of consecutive copies
   uint64_t pointers;  ///< bit w is set if the 8 bytes at offset 8 w of the parameters are an address in the first copy's memory
   /// the address of the delays, in cycles: a row of `words_of_row` words for each copy and actor; 0: no delays
   uint64_t rows;
@@ -125,7 +125,7 @@ class driver {
     attribute* attributes;
     unsigned count;
   };
-  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE; the next attributes follow
+  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE; the next two are also values of CUlaunchAttributeID
   static constexpr int cluster = 4;
   static constexpr int overlaps_previous = 6;
 
@@ -706,7 +706,7 @@ struct tally {
   uint64_t hangs = 0;           ///< the number of runs in which a thread exited at the limit
   std::string example;          ///< the first error
   std::string fault;            ///< the driver's error that ended the runs
-  std::string stopped;          ///< why fewer runs than requested were made
+  std::string stopped;          ///< the reason why fewer runs than requested were made
   delays smallest;              ///< the delays of the failing run with the smallest sum of delays
   uint64_t repeated = 0;        ///< the number of runs with `smallest`
   uint64_t repeated_wrong = 0;  ///< the number of those runs that failed
@@ -742,12 +742,13 @@ class search {
   search(session& s, const program& p, judge wrong, search_options how)
       : session_(s), program_(p), judge_(std::move(wrong)), how_(how), random_(how.seed) {}
 
-  /// Runs without delays.
+  /// Runs the program without delays.
   tally control() {
     return repeat([](delays& chosen) { chosen.clear(); }, how_.runs, how_.seconds);
   }
 
-  /// Runs with random delays, then searches for smaller delays that still cause a failure, and repeats the runs with them.
+  /// Runs the program with random delays, then searches for smaller delays that still cause a failure, and repeats the runs
+  /// with those delays.
   tally delayed() {
     tally all = repeat([this](delays& chosen) { any(chosen); }, how_.runs, how_.seconds);
     if (all.bad() == 0 || !all.fault.empty()) {
@@ -773,7 +774,7 @@ class search {
     return all;
   }
 
-  /// Runs with these delays. In each run, every delay is scaled by a random factor from 3/4 to 5/4.
+  /// Runs the program with these delays. In each run, every delay is scaled by a random factor from 3/4 to 5/4.
   tally around(const delays& given) {
     return repeat(
         [&](delays& chosen) {
@@ -807,8 +808,8 @@ class search {
                        : session_.copies();
   }
 
-  /// Runs with the delays that `choose` sets. Two launches are in flight at a time: the results of one are judged while the
-  /// next one runs.
+  /// Runs the program with the delays that `choose` sets. Two launches are in flight at a time: the results of one are judged
+  /// while the next one runs.
   template <class Choose>
   tally repeat(Choose choose, uint64_t runs, double seconds, tally* smaller = nullptr) {
     tally t;

@@ -7,7 +7,7 @@
 /// kernel or a statement. An actor is a thread; there are at most four.
 ///
 /// One launch of a rewritten kernel may run many copies of the grid in the z dimension, each with its own memory. Addresses in
-/// the parameters are shifted by the copy's number times the distance between the memories of consecutive copies.
+/// the parameters are shifted by the copy's number times the distance between the memory regions of consecutive copies.
 #pragma once
 
 #include <cstdint>
