@@ -360,9 +360,9 @@ SAYS = {
         "takes {} times as long, because with a generic address it compiles to `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
         "The test slows down a series of reductions: each takes {} ns instead of {} ns.": at(
             COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
-        "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of the time of": at(
+        "whose result is not used takes {} times as long as with `cuda::atomic_ref` and {} times as long as with": at(
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
-        "A 64-bit `fetch_add` with acq_rel takes {} of the time of": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
+        "A 64-bit `fetch_add` with acq_rel takes {} times as long as with": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
     },
     "docs/measurements/README.md": {
         "take {} cycles per iteration with the publisher, and {} cycles with a release in each iteration.": pace(
@@ -402,8 +402,8 @@ SAYS = {
             r.cases(CONTENTION)["add/u32/relaxed/shared/aggregated"]["membar_ratio"])],
     },
     "docs/headers/litmus.md": {
-        "the engine runs {} to {} G instances per second and checks every outcome; with a host thread it runs {} G": litmus,
-        "Counting and reset take {} % of the time; on the host, between launches, they would take {} %.": litmus_share,
+        "the engine runs {} to {} billion instances per second and checks every outcome; with a host thread, it runs {} billion": litmus,
+        "Counting and reset take {} % of the time; if the host performed them between launches, they would take {} %.": litmus_share,
     },
     "docs/headers/cache_hint.md": {
         "or with all hints | {} to {} % less bandwidth": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
