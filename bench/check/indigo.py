@@ -236,7 +236,7 @@ def explored_table(how, results, graphs):
     def count(kernels, graph, status):
         return sum(status in results[k][graph]["found"] for k in kernels)
 
-    lines = ["| graph | racy kernels: race | out of bounds first | verified | race-free kernels: race | out of bounds | verified | not decided | median seconds |",
+    lines = ["| graph | racy kernels: race | out of bounds first | verified | race-free kernels: race | out of bounds | verified | gave up | median seconds |",
              "|---|---|---|---|---|---|---|---|---|"]
     for g in graphs:
         racy, right = done_on(how, results, g)
@@ -269,7 +269,7 @@ def planted_table(results):
         kind = kinds["+".join(re.findall(r"[a-z]+Bug", k)) or "none"]
         kind["kernels"] += 1
         kind.update({s for r in graphs.values() for s in r["found"]} - {"verified"})
-    lines = ["| planted | kernels | race on some graph | out of bounds | other |", "|---|---|---|---|---|"]
+    lines = ["| planted faults | kernels | race on some graph | out of bounds | other |", "|---|---|---|---|---|"]
     for bugs, c in sorted(kinds.items()):
         others = ", ".join(f"{n} {s}" for s, n in c.items() if s not in ("kernels", "race", "out of bounds")) or "0"
         lines.append(f"| {bugs} | {c['kernels']} | {c['race']} | {c['out of bounds']} | {others} |")

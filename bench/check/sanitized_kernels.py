@@ -106,8 +106,8 @@ def is_fault(status):
 
 
 def table(rows):
-    lines = ["| scenarios | number | exploration: fault | verified | not decided | sanitize: fault in one schedule | "
-             f"fault in {SCHEDULES} schedules | no fault | not all schedules ended |",
+    lines = ["| scenarios | number | exploration: fault | verified | no verdict | sanitize: fault in one schedule | "
+             f"fault in {SCHEDULES} schedules | no fault | some schedules did not end |",
              "|---|---|---|---|---|---|---|---|---|"]
     for group, some in rows.items():
         status = collections.Counter("fault" if is_fault(r["explored"]) else r["explored"].split(":")[0] for r in some.values())
@@ -118,7 +118,7 @@ def table(rows):
     lines += ["", f"| scenario with different results | exploration | sanitize, {SCHEDULES} schedules |", "|---|---|---|"]
     for some in rows.values():
         for name, r in some.items():
-            says = ", ".join(r["found"]) or ("clean" if r["ended"] else "not all schedules ended")
+            says = ", ".join(r["found"]) or ("clean" if r["ended"] else "some schedules did not end")
             if is_fault(r["explored"]) != bool(r["found"]) or not (is_fault(r["explored"]) or r["explored"] == "verified"):
                 lines.append(f"| {name} | {r['explored'].split(':')[0]} | {says}{', seed ' + str(r['seed']) if r['seed'] else ''} |")
     return "\n".join(lines)

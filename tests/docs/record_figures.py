@@ -7,22 +7,22 @@ from start_tables import table
 
 FILES, FILE_OF_TWO = ("h200/record_frameworks", "h200/record_numba"), "h200-x2/record_frameworks"  # later files replace steps
 PROGRAMS = {  # the steps of record_frameworks.py
-    "nvcc": "nvcc, cooperative groups, a table of pointers, a graph",
-    "attach": "the same without PTX, and `membar-check attach`",
-    "shrink": "one of its kernels with 1,024 blocks, and `--shrink`",
+    "nvcc": "a program compiled by nvcc, with cooperative groups, a table of pointers and a graph",
+    "attach": "one of its kernels without PTX, with `membar-check attach`",
+    "shrink": "one of its kernels, launched with 1,024 blocks and recorded with `--shrink`",
     "cub": "CUB's `DeviceScan` and `DeviceReduce`, with `--all`",
     "cutlass": "a CUTLASS GEMM with tensor maps and clusters of two blocks",
     "torch load_inline": "PyTorch `load_inline`",
     "unknown floats": "the same with `--unknown-floats`",
     "torch cumsum": "PyTorch's own `cumsum`, with `--kernels=scan`",
     "torch symmetric memory": "PyTorch's symmetric-memory all-reduce, one-shot and two-shot, with `--kernels=all_reduce` and `attach`",
-    "triton": "Triton, a lock",
-    "cupy": "CuPy `RawModule`, a ticket lock",
-    "jax": "JAX, a scatter and a sum, without autotuning",
+    "triton": "a lock in Triton",
+    "cupy": "a ticket lock in a CuPy `RawModule`",
+    "jax": "a scatter and a sum in JAX, without autotuning",
     "jax with ptxas": "the same with `--xla_gpu_enable_libnvptxcompiler=false`",
-    "numba": "Numba, a counter and a flag",
-    "cuda.core": "`cuda.core`, a ticket lock",
-    "flashinfer": "FlashInfer, a norm",
+    "numba": "a counter and a flag in Numba",
+    "cuda.core": "a ticket lock with `cuda.core`",
+    "flashinfer": "a norm from FlashInfer",
     "membar.record": "`membar.record` with CuPy",
     "pytest --membar": "`pytest --membar` with CuPy"}
 
@@ -34,7 +34,7 @@ def counted(count, word, ending="s"):
 def recorded(row):
     if "launches" not in row:
         return ""
-    equal = "; a second recording was identical byte by byte" if row.get("second recording is equal") else ""
+    equal = "; a second recording was byte-for-byte identical" if row.get("second recording is equal") else ""
     return f"{counted(row['kernels'], 'kernel')} in {counted(row['launches'], 'launch', 'es')}{equal}"
 
 
@@ -42,14 +42,14 @@ def result(row):
     if "failed" in row:
         return f"failed: {row['failed']}"
     if "found in wrong and not in right" in row:
-        return "the fault of the wrong kernel, and none in the correct one" if row["found in wrong and not in right"] else "not as expected"
+        return "the fault in the wrong kernel, and none in the correct one" if row["found in wrong and not in right"] else "not as expected"
     if row["exit"] != 0:
         return f"failed: {row['printed']}"
     found = collections.Counter()
     for status, how, _ in row["scenarios"].values():
         found[status + {"explored": "", "": ""}.get(how, f", {how}")] += 1
     words = [what if len(found) == 1 else f"{count} {what}" for what, count in found.items()]
-    words += [f"{counts[1]} with only machine code" for text in row["said"] if (counts := re.match(r"(\d+) kernels? ha(?:s|ve) only machine code", text))]
+    words += [f"{counted(int(counts[1]), 'kernel')} with only machine code" for text in row["said"] if (counts := re.match(r"(\d+) kernels? ha(?:s|ve) only machine code", text))]
     return "; ".join(words) or "no kernel that synchronizes"
 
 
