@@ -160,9 +160,9 @@ def run_table(everything):
             out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {interval(measured) if measured else '—'} | {outcome} |")
     equal = [one.get('outputs_equal') for one in everything['programs'].values()]
     out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Times are medians of the "
-               'last quarter of the steps, with a 95 % interval that assumes independent steps; the times of different processes differ by more. '
-               f'The outputs with the library off, with `run`, and with kernels moved by hand were equal in {equal.count(True)} programs, and different in {equal.count(False)}. '
-               f'They were not compared in {equal.count(None)} programs, because their output depends on the number of steps.')
+               'last quarter of the steps, with a 95 % interval that assumes independent steps; times vary more between processes. '
+               f'The outputs with the library off, with `run`, and with kernels moved by hand were equal in {equal.count(True)} programs and differed in {equal.count(False)}. '
+               f'They were not compared in {equal.count(None)} programs, whose output depends on the number of steps.')
     return '\n'.join(out)
 
 

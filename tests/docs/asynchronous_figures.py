@@ -119,7 +119,7 @@ def seen(results):
              ("Proxy+store_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
             ("the same, before a bulk load that overwrites what was read", "Proxy+load_before_load_in_bulk.no-fence@one_block",
              ("Proxy+load_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
-            ("the read wait before a stage is written again", "Reuse+no-wait@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
+            ("the `bulk_wait_read` before a stage is written again", "Reuse+no-wait@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
             ("the wait for the newest group before a stage is written again", "Reuse+bulk_wait_read.1@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
             ("the dependency wait", "MP.launch+no-wait@two_kernels", ("MP.launch+wait_for_prerequisites@two_kernels",)),
             ("the fence before a relaxed arrival at the cluster's barrier, data in global memory", "MP+cluster_arrive.relaxed@cluster_barrier",

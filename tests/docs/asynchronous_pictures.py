@@ -16,8 +16,8 @@ def stage():
     """Draws one stage of shared memory, from one bulk load to the next."""
     p = Picture(860, 300, "One stage of shared memory over time",
                 "A bulk load fills the stage through the async proxy. It ends on the mbarrier, and the consumers that wait need no fence. They "
-                "read and write through the generic proxy, then have a proxy fence and a barrier before a bulk store reads the stage. After the "
-                "read wait the next load may fill it.")
+                "read and write through the generic proxy, then execute a proxy fence and a barrier before a bulk store reads the stage. After "
+                "bulk_wait_read, the next load may fill it.")
     for y, words in ((50, "async proxy"), (180, "generic proxy")):
         p.box(16, y, 828, 84, "lane")
         p.text(28, y + 20, words, "note")
@@ -48,7 +48,7 @@ def paths():
         ("async", "bulk copy", "async", "bulk copy, other block", "fence", "completion, flag, then a proxy fence there"),
         ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
     ]
-    p = Picture(860, 52 + 62 * len(rows), "What two accesses of the same bytes need between them",
+    p = Picture(860, 52 + 62 * len(rows), "What two accesses to the same bytes need between them",
                 "; ".join(f"from {first} to {then}: {words}" for _, first, _, then, _, words in rows))
     p.text(16, 30, "first", "head")
     p.text(636, 30, "then", "head")

@@ -74,9 +74,9 @@ def fences_beside(results):
                       cell(scope, "shared_sm", "nccl.saturating"), cell(scope, "shared_sm", "host.saturating"),
                       cell(scope, "own_sm", "none", "alone"), cell(scope, "own_sm", "nvlink.saturating"),
                       cell(scope, "own_sm", "nccl.saturating")])
-    return table(["scope", "alone, for traffic on its SM", "paced NVLink stores on its SM", "saturating NVLink stores on its SM",
+    return table(["scope", "alone (same-SM placement)", "paced NVLink stores on its SM", "saturating NVLink stores on its SM",
                   "the same stores in another domain", "NCCL's all-reduce on its SM", "saturating stores to the host on its SM",
-                  "alone, for traffic on other SMs", "saturating NVLink stores on other SMs", "NCCL's all-reduce on other SMs"], lines)
+                  "alone (other-SM placement)", "saturating NVLink stores on other SMs", "NCCL's all-reduce on other SMs"], lines)
 
 
 def boundaries(results):
@@ -390,8 +390,8 @@ SAYS = {
         "Each additional address costs {} cycles. The shift that turns an index into an address costs {} more.": lambda r: [
             short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31),
             short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
-        "it may load into a uniform register. Such a load takes {} cycles, whatever the table's size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
-        "An access then takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
+        "it may load the constant into a uniform register. Such a load takes {} cycles, whatever the table's size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
+        "An access then takes {} cycles, for any size up to 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
         "L1 keeps the table, and a lookup takes {} cycles. If each block performs enough lookups to pay for the copy, put the table into shared "
         "memory: {} cycles without [bank conflicts](#shared-memory), a few more if two or four lanes access the same bank. Constant memory is the "
         "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,

@@ -304,7 +304,7 @@ def from_plain(file, pattern):
     return made
 
 
-MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |": us(
+MESSAGES = {"| 16 bytes, `put_signal` | {} (from shared memory {}) | {} | {} |": us(
                 "membar_peer/thread:1/bytes:16", "membar_peer_from_shared/thread:1/bytes:16", "nvshmem/*/bytes:16",
                 "nvshmem_and_acquire/*/bytes:16"),
             "| 16 bytes, packed | {} |": us("membar_peer_packed/thread:1/bytes:16"),
@@ -539,10 +539,10 @@ SAYS = {
     "docs/membar_domains.md": {
         "took {} [{}, {}] times as long as without the library when launched as a graph, and {} [{}, {}] times as long when its kernels were launched one by one.": step_cost,
         "although whole runs on H200 show a gain of {}.": of_program("training_symm", "gain"),
-        "a decode step alone took {} and {} times as long as without the library, and small kernels took {} and {} times as long.": both(*(
+        "a decode step without communication took {} and {} times as long as without the library, and small kernels took {} and {} times as long.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
         "the program's speed is within {} % of its speed with the same kernels moved by hand": beside_by_hand,
         "differs from the gain in whole runs by at most {} % of the latter.": beside_whole_runs,
-        "{} for the decode step of hidden size 1024, {} for hidden size 2048, and {} for prefill.": gains_of_sizes,
-        "took {} % longer on H200 and {} % on H100 after `run` had decided.": halo_after_run}
+        "{} for the decode step with hidden size 1024, {} with hidden size 2048, and {} for prefill.": gains_of_sizes,
+        "took {} % longer on H200 and {} % longer on H100 after `run` had decided.": halo_after_run}
 }

@@ -49,11 +49,11 @@ class Lanes(Picture):
 
 def counter():
     p = Picture(760, 254, "Two threads count with ++ and with an atomic addition",
-                "With plain ++ both threads read 0 and both write 1: one addition is lost. With an atomic addition one thread makes 1 of 0 "
-                "and the other 2 of 1.")
+                "With plain ++, both threads read 0 and both write 1: one addition is lost. With an atomic addition, one thread changes "
+                "0 to 1 and the other changes 1 to 2.")
     for x, head, kind, steps, ends in (
             (16, "counter++", "fence", (("A reads 0", 0), ("B reads 0", 1), ("A writes 1", 0), ("B writes 1", 1)), "the counter is 1"),
-            (388, "atomic addition", "done", (("A makes 1 of 0", 0), ("B makes 2 of 1", 1)), "the counter is 2")):
+            (388, "atomic addition", "done", (("A: 0 becomes 1", 0), ("B: 1 becomes 2", 1)), "the counter is 2")):
         p.box(x, 14, 356, 190, "lane")
         p.text(x + 12, 38, head, "head")
         p.text(x + 344, 38, "threads A and B", "note", "end")
@@ -68,7 +68,7 @@ def flag_and_data():
               "The first warp writes data and stores the flag with release. The second loads the flag with acquire until it is 1, and then "
               "reads the data. After the acquire, the second warp sees everything that the first did before the release.",
               [("warp 0", "writes"), ("warp 1", "reads")], 4,
-              ["Everything above the release is seen by everything below the acquire that found the flag raised."])
+              ["Everything above the release is visible to everything below the acquire that found the flag raised."])
     p.step(0, 0, "data = 42")
     p.step(0, 1, "flag.store(1, release)", "async")
     p.step(1, 1, "flag.load(acquire) → 0", "generic")
@@ -99,7 +99,7 @@ def host_and_kernel():
               "The host writes the question and releases a flag. The running kernel acquires it, writes the answer and releases another flag, "
               "which the host acquires. Both flags have system scope.",
               [("host", "a thread on the CPU"), ("kernel", "runs all the time")], 5,
-              ["The words are in mapped memory of the host. Each flag has one writer.", "System scope is the only one that includes the host."])
+              ["The words are in mapped host memory. Each flag has one writer.", "System scope is the only scope that includes the host."])
     p.step(0, 0, "question = 7")
     p.step(0, 1, "asked: store(1, release)", "async")
     p.step(1, 1, "asked: load(acquire) → 1", "async")

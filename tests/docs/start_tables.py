@@ -24,7 +24,7 @@ def times(results, name, rows):
 
 def counter(results):
     latency = times(results, "h200/atomic_cost", [
-        ("one thread alone, until it has the old value", "latency/fetch_add/u32/relaxed/device/membar")])
+        ("a single thread, until it has the old value", "latency/fetch_add/u32/relaxed/device/membar")])
     rest = times(results, "h200/atomic_contention", [
         ("all threads of the GPU on one counter, per addition", "add/u32/relaxed/global/unused/one/membar"),
         ("the same, with the additions of each warp combined into one", "add/u32/relaxed/global/unused/one/aggregated"),
