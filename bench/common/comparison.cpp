@@ -135,9 +135,10 @@ class measured_comparison {
 }  // namespace
 
 void add(suite& cases, const std::vector<comparison>& all, effort how) {
-  cases.context("time", "nanoseconds per operation, median of at least " + std::to_string(how.pairs) +
-                            " pairs of launches, in forward and in reverse order of the variants; membar_ratio: membar's time "
-                            "divided by this variant's, likewise");
+  cases.context("time",
+                "nanoseconds per operation, median of at least " + std::to_string(how.pairs) +
+                    " pairs of launches, one with the variants in forward order and one in reverse order; membar_ratio: "
+                    "the median of membar's time divided by this variant's time");
   for (const comparison& what : all) {
     const auto measured = std::make_shared<measured_comparison>(what, how);
     for (std::size_t arm = 0; arm != what.arms.size(); ++arm) {

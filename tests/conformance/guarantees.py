@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Maps each guarantee, quoted from the documentation, to the tests of the suite that check it, or to the reason why there is none.
 
-`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is a pattern that is searched for in "family/test@place".
+`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is a regular expression. The row covers each test whose
+"family/test@place" contains a match.
 """
 
 from dataclasses import dataclass
@@ -88,8 +89,8 @@ ROWS = [
         r"^host/"),
 ]
 
-# Sentences that the suite does not test, and the tests that cover them instead. One block of a litmus run holds many instances,
-# so a test cannot use the block's barrier. Its cells have 16 bytes.
+# Sentences that the suite does not test, and the tests that cover them instead. In a litmus run, each block runs many instances of a
+# test, so a test cannot use the block's barrier. A test's cells have 16 bytes.
 PATTERN = "ordering: tests/model/sync_patterns_test.cpp; implementation: the stress tests in tests/gpu"
 ELSEWHERE = {
     "aggregated.cuh": {"A barrier among the lanes precedes the leader's operation if that operation releases":

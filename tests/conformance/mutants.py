@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the headers in one place at a time, and checks on a GPU whether the conformance suite notices.
+"""Breaks the headers in one place at a time, and checks on a GPU whether the conformance suite detects it.
 
 usage: mutants.py list
        mutants.py check checks that every patch applies, without compiling
@@ -9,10 +9,10 @@ usage: mutants.py list
 
 A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the headers. It
 fails unless the code of at least one guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a minute per
-mutant. It prints which mutants the hardware revealed, and for how many instances the others remained undetected. --json writes
+mutant. It prints which mutants were detected, and for how many instances the others remained undetected. --json writes
 the same data to a file. A mutant that was not detected is still wrong.
 
-Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
+Exit status: 0 if nothing is wrong; 1 if a mutant does not apply, compile or change anything; 2 for any other fault; 77 without a GPU.
 """
 
 import argparse
@@ -370,7 +370,7 @@ def run(arguments):
         print(f"{row['mutant']}: {outcome_of(row)}", flush=True)
     shown = sum(row["revealed"] for row in rows)
     ran = sum(row["instances"] != 0 for row in rows)
-    print(f"{shown} of {ran} mutants that ran were revealed; {len(rows) - ran} could not run here")
+    print(f"{shown} of {ran} mutants that ran were detected; {len(rows) - ran} could not run here")
     if arguments.json:
         arguments.json.write_text(text_of({"context": context, "seed": arguments.seed, "mutants": rows}))
     return 0
@@ -383,9 +383,9 @@ def short(count):
 def outcome_of(row, quoted="{}"):
     """Describes what a hunt found, with names formatted as in `quoted`."""
     if row["revealed"]:
-        return f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by {quoted.format(row['by'])}"
+        return f"detected after {row['seconds']:.1f} s and {short(row['instances'])} instances, by {quoted.format(row['by'])}"
     if row["instances"]:
-        return f"never seen in {short(row['instances'])} instances, {row['seconds']:.1f} s"
+        return f"not detected in {row['seconds']:.1f} s and {short(row['instances'])} instances"
     return f"not run: {row['reason']}"
 
 

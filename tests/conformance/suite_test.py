@@ -273,7 +273,7 @@ class Mutants(unittest.TestCase):
         with mock.patch.object(mutants, "MUTANTS", fake_mutants), mock.patch.object(sys, "argv", command), \
                 contextlib.redirect_stdout(io.StringIO()) as said:
             self.assertEqual(0, mutants.main())
-        self.assertIn("1 of 2 mutants that ran were revealed; 1 could not run here", said.getvalue())
+        self.assertIn("1 of 2 mutants that ran were detected; 1 could not run here", said.getvalue())
         rows = {row["mutant"]: row for row in json.loads((folder / "all.json").read_text())["mutants"]}
         self.assertEqual({"revealed": True, "never": False, "lacking": False}, {name: row["revealed"] for name, row in rows.items()})
         self.assertEqual(("a", 2), (rows["revealed"]["by"], rows["revealed"]["forbidden"]))
@@ -332,8 +332,8 @@ class Table(unittest.TestCase):
         self.assertEqual(0, self.call("--results", str(campaign), "--results", str(hunt)))
         text = self.page.read_text().replace("0.00025", "2.5e-04")
         self.assertRegex(text, r"\|2e06, 1 of \d+ tests\|7\|1 of 1\|0\|")
-        for words in ("|`conformance --fake`|0123abc|1 × Fake 1|0.1|13.0|2000-01-01|", "revealed after 1.2 s, 4e06 instances, by `a test`",
-                      "never seen in 4e06 instances, 1.2 s", "not run: one \\| two", "2.5e-04"):
+        for words in ("|`conformance --fake`|0123abc|1 × Fake 1|0.1|13.0|2000-01-01|", "detected after 1.2 s and 4e06 instances, by `a test`",
+                      "not detected in 1.2 s and 4e06 instances", "not run: one \\| two", "2.5e-04"):
             self.assertIn(words, text)
 
     def test_a_control_of_another_place_is_counted_apart(self):

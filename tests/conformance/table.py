@@ -5,7 +5,7 @@
 usage: table.py [--check] [--page FILE] [--results JSON]... LIST
 
 LIST is the output of `conformance --list --json`. Results are files of `conformance --json=FILE` and `mutants.py run --json FILE`;
-the default is docs/measurements/*/conformance*.json. A cell without a result says "not measured yet". --check writes nothing and
+the default is docs/measurements/*/conformance*.json. A cell without a result contains "not measured yet". --check writes nothing and
 fails if the page is out of date.
 """
 

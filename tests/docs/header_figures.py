@@ -124,8 +124,8 @@ def round_trips(results):
         [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
             ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
             ("packed, 1 KiB in pieces, one per thread", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
-            ("packed, 1 KiB for all of a block", "membar_peer_packed/block:96/bytes:1024"),
-            ("packed, 1 KiB for all of a warp", "membar_peer_packed/warp:32/bytes:1024"),
+            ("packed, 1 KiB, the whole message to every thread of a block", "membar_peer_packed/block:96/bytes:1024"),
+            ("packed, 1 KiB, the whole message to every thread of a warp", "membar_peer_packed/warp:32/bytes:1024"),
             ("by hand, 1 KiB: one word for each of 86 threads, without copies", "by_hand_packed_words/block:96/bytes:1024"),
             ("by hand, 1 KiB, with a block barrier after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
 

@@ -36,7 +36,7 @@ NO_RESULT = {
         "docs/headers/atomic.md": ["sleeps of up to 256 ns", "sleeps for up to 256 ns"],
         "docs/headers/symmetric_on_stream.md": ["within about 10 µs", "every 10 µs"],
         "docs/headers/sync_publisher.md": ["2,000 cycles"], "docs/patterns/which_pattern.md": ["2,000 cycles"],
-        "docs/model.md": ["after 30 seconds of one core"],
+        "docs/model.md": ["after 30 seconds on one core"],
         "docs/membar_domains.md": ["longer than 20 µs", "Gaps over 50 µs"],
         "docs/membar_check.md": ["compiled within 400 s on our machine", "within 60 s of processor time on one core", "less than 0.05 ns share"],
         "docs/sanitize.md": ["within 20 s of processor time"]},

@@ -26,9 +26,9 @@ BEGIN, END = "<!-- compilers.py begins -->", "<!-- compilers.py ends -->"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 HOST_COMPILERS = ["g++-12", "g++-13", "g++-14", "clang++-14", "clang++-16", "clang++-18", "clang++-19", "clang++-20"]
 NEVER = {
-    "nvcc 12.8, 12.9": "untried: PyPI has no nvcc of CUDA 12",
+    "nvcc 12.8, 12.9": "untried: PyPI's packages for CUDA 12 do not contain nvcc",
     "clang as CUDA compiler": "does not compile: the instruction texts are passed to inline PTX through nvcc's `\"C\"` constraint, which clang does not support",
-    "MSVC, and others for Windows": "untried. The headers use `__int128`, `__builtin_` functions and `__attribute__`, which MSVC does not support",
+    "MSVC, and other compilers for Windows": "untried. The headers use `__int128`, `__builtin_` functions and `__attribute__`, which MSVC does not support",
 }
 
 
@@ -144,7 +144,7 @@ def main():
             found.append(progress((f"NVRTC {compiler.version}", ("", "", said))))
     rows |= dict(found)
     rows |= {name: ("", "", why) for name, why in NEVER.items()}
-    lines = ["| compiler | plain headers | `.hpp` with CUDA 13.0's | as CUDA C++ |", "|---|---|---|---|"]
+    lines = ["| compiler | plain headers | `.hpp`, with CUDA 13.0's headers | as CUDA C++ |", "|---|---|---|---|"]
     lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     text = f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}"
     print("\n".join(lines))

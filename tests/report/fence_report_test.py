@@ -98,7 +98,7 @@ def one(victim, base, noise, same, separate=None, **more):
 class Ranking(Scratch):
     def test_the_headline_has_one_number_what_loses_it_and_what_to_change(self):
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 11000, 4000))
-        self.assertEqual(found.headline(), "10.0 µs are lost at each end of a kernel in a graph during saturating NVLink stores.")
+        self.assertEqual(found.headline(), "10.0 µs is lost at each end of a kernel in a graph during saturating NVLink stores.")
         self.assertEqual(len(re.findall(r"\d[\d.,]*", found.headline())), 1)
         self.assertTrue(found.change().startswith("Give the kernels that make this traffic their own memory synchronization domain"))
 
@@ -291,7 +291,7 @@ class Required(Scratch):
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
         for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate one|yes|no|no|yes|",
-                     "All time beyond the victim's time alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
+                     "Any time beyond what the victim takes alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
             self.assertIn(part, text)
 
     def test_what_is_spread_too_widely_is_not_called_wasted(self):
@@ -567,7 +567,7 @@ class Publisher(Scratch):
         result = published()
         result["benchmarks"].append({"name": "pace/by_lane/warps:4/lag:16/none/iterations:1/repeats:9/manual_time",
                                      "run_type": "iteration", "p50_cycles": 4900})
-        self.assertIn("If one lane publishes instead of its warp, an iteration with 4 warps per block takes 4,900 to 4,900 cycles",
+        self.assertIn("If one lane publishes instead of the whole warp, an iteration with 4 warps per block takes 4,900 to 4,900 cycles",
                       self.report_with(result)[1])
 
     def test_a_gain_that_is_not_known_is_not_said(self):
@@ -633,7 +633,7 @@ class Script(Scratch):
         self.assertEqual(self.text("arguments").splitlines(), [
             "--benchmark_out=%s/fence_interference.json" % self.output, "--benchmark_out_format=json",
             "--csv=%s/fence_interference.csv" % self.output, "--all", "--benchmark_filter=a b"])
-        for part in ("report: %s/report.html" % self.output, " are lost at each ", "measuring with bench"):
+        for part in ("report: %s/report.html" % self.output, " is lost at each ", "measuring with bench"):
             self.assertIn(part, done.stdout)
 
     def test_draws_the_recorded_file_where_nothing_was_measured(self):

@@ -156,7 +156,7 @@ def atomic_contention(results, page):
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
-    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Aggregation pays off where the quotient is above 1.\n\n"
+    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Aggregation pays off where the ratio is above 1.\n\n"
     text += page.bars("aggregation.png", "Where aggregation pays off: one instruction per thread", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
@@ -202,7 +202,7 @@ def fence_cost(results, page):
             ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
     slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
     text = ("The table shows the cost of one fence in nanoseconds: the slope of the time over the number of consecutive fences. If a store precedes each "
-            "fence, the figure includes the store's own time, which `nothing` shows.\n\n")
+            "fence, the figure includes the store's own time, which the row `nothing` shows.\n\n")
     text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
         for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)

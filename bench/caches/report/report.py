@@ -72,8 +72,8 @@ def memory_ladder(results, page):
             latency.setdefault(kind, {})[float(at)] = figures
         elif what == "bandwidth":
             bandwidth.setdefault(kind, {})[float(at)] = figures["GB_per_s"]
-    context = ", ".join(f"{words} {results.context[key]}" for key, words in (("host_link", "link to the host"), ("peer_link", "link to the peer"),
-                                                                            ("clock_MHz", "clock in MHz")) if key in results.context)
+    context = "; ".join(f"{words}: {results.context[key]}" for key, words in (("host_link", "link to the host"), ("peer_link", "link to the peer"),
+                                                                             ("clock_MHz", "clock in MHz")) if key in results.context)
     links = {"mapped": "host_link", "peer": "peer_link"}
 
     def named(kind):

@@ -112,5 +112,5 @@ def warning(controls):
                         % (control.name, len(control.failing), words.counted(len(control.values), "case"), worst.where, worst.ratio))
     if not said:
         return ""
-    return ("Warning: %s: %s; do not rely on the figures of these cases before the cause is known."
+    return ("Warning: %s: %s; do not rely on the figures of these cases until the cause is known."
             % ("a control fails" if len(said) == 1 else "%d controls fail" % len(said), words.listed(said)))

@@ -92,7 +92,7 @@ class Finding:
             said = ("Give the kernels that make this traffic their own memory synchronization domain, on their launches or their "
                     f"stream (`membar::sync_domain::remote`). Measured with this change: {time(best.separate)} instead of {time(best.same)} "
                     f"for the {best.where()}.")
-            return said + ("" if best.separate <= LIMIT * best.alone else f" For the rest: {self._advice[:1].lower()}{self._advice[1:]}"), True
+            return said + ("" if best.separate <= LIMIT * best.alone else f" For the remaining delay: {self._advice[:1].lower()}{self._advice[1:]}"), True
         tried = [effect for effect in self._all if effect.lost]
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
@@ -102,7 +102,7 @@ class Finding:
 
 
 def _apart(spread):
-    return "repeated too seldom" if math.isinf(spread) else f"spread by {100 * spread:.0f} %"
+    return "not repeated often enough" if math.isinf(spread) else f"spread by {100 * spread:.0f} %"
 
 
 class Findings:
@@ -143,8 +143,8 @@ class Findings:
             self.remarks.append("Before you separate two kernels, note that device scope does not order anything between two domains: while "
                                 "both kernels run, they must communicate at system scope.")
         if unknown:
-            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because their spread exceeds 5 %. The picture "
-                                "of all ratios shows them as question marks."
+            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because the spread exceeds 5 %. The picture "
+                                "of all ratios shows question marks for them."
                                 + f" Whether time is lost at {words.listed(in_doubt, 'or')} is not known at all." * bool(in_doubt))
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
@@ -162,7 +162,7 @@ class Findings:
             return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file contains no case'}."
         if self.shown:
             worst = self.shown[0].worst
-            return f"{time(worst.lost)} are lost at each {worst.where()}."
+            return f"{time(worst.lost)} is lost at each {worst.where()}."
         if not self._measured:
             return "Nothing was measured both alone and during foreign traffic, so there is no interference to report."
         if not self._highest:

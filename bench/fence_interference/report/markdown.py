@@ -62,7 +62,7 @@ def _required_section(results, decided):
     if not groups:
         return ""
     text = ("\n## Required and wasted waiting\n\nThe memory model, not the machine, determines what a victim must wait for. membar's "
-            "executable model has decided for every victim and arm which earlier stores must be visible to a thread that synchronizes "
+            "executable model determined, for every victim and arm, which earlier stores must be visible to a thread that synchronizes "
             "with the victim.\n\n")
     text += table(["victims", "noise in", "must wait for its own stores", "for the noise's stores",
                    "for the noise's stores, if the victim had acquired a flag from the noise at device scope", "the same at system scope"],
@@ -84,7 +84,7 @@ def _required_section(results, decided):
                  "in the column \"alone\" for its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
                  "be needed only if the victim had observed the noise. The remaining time is due to contention on the way to memory and, at system scope, to "
                  "a wait that no domain removes.\n\n")
-        text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "left"],
+        text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "remaining"],
                       rows, 2) + "\n"
     return text
 
@@ -105,11 +105,12 @@ def report(results, controls, found, pictures, recorded=None):
     text += ("A GPU keeps stores in order by waiting until earlier stores have arrived, and it does not record which of them belong to your "
              "kernel. Fences and the ends of kernels therefore also wait for the traffic of other kernels. A memory synchronization domain is "
              "a number that a launch or a stream attaches to its stores. With domains, fences at device scope wait only for stores in their "
-             "own domain.\n\n")
+             "own domain.\n\nBelow, the **victim** is the operation that is timed, the **noise** is the background load, and the **arm** is the choice of "
+             "the domains in which the victim and the noise run.\n\n")
     if found.shown or found.remarks:
         text += "## Findings\n\n"
     if found.shown:
-        text += "The findings are ranked by the time that each event loses (medians). In total, a frequent event may cost more than a slow one.\n\n"
+        text += "The findings are ranked by the time that each event loses (medians). A frequent event may cost more in total than a slow one.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
         text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"

@@ -97,7 +97,7 @@ def sentence(figures):
 def section(figures, picture):
     text = ("\n## Publisher\n\nThe table shows the cycles per iteration (p50) of a warp that computes, stores and publishes to the host: "
             "without publishing, with a release at system scope in every warp, and through the block's publisher warp (lag at most %d). "
-            "Gain is release/publisher. Kept is the share of its pace without noise that a block with a publisher keeps during the noise. "
+            "Gain is release/publisher. Kept is the pace of a block with a publisher during the noise, divided by its pace without noise. "
             "Latency is the time from publishing until the signal is stored.\n\n" % USUAL_LAG)
     if picture:
         text += "![Pace of computing warps during each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
@@ -117,7 +117,7 @@ def section(figures, picture):
                    "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
-        text += ("\nIf one lane publishes instead of its warp, an iteration with %d warps per block takes %s to %s cycles during these "
+        text += ("\nIf one lane publishes instead of the whole warp, an iteration with %d warps per block takes %s to %s cycles during these "
                  "noises, because the lane and the rest of the warp stay diverged from then on.\n"
                  % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
@@ -125,5 +125,5 @@ def section(figures, picture):
         rows = [[str(lag), words.noise_name(noise), *[_cycles(figures.get("pace", "publisher", MOST_WARPS, noise, counter, lag))
                                                       for counter in ("p50_cycles", "fences")]]
                 for lag in lags for noise in figures.noises()]
-        text += "\nThe effect of the limit of the lag, with %d warps per block:\n\n%s\n" % (MOST_WARPS, table(["lag", "during", "publisher", "fences"], rows, 2))
+        text += "\nThe next table shows the effect of the lag limit, with %d warps per block:\n\n%s\n" % (MOST_WARPS, table(["lag", "during", "publisher", "fences"], rows, 2))
     return text

@@ -87,7 +87,7 @@ def put_signal_latency(results, page):
         limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the largest of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
     text += ("\n\nThe table shows the time of a round trip with the fastest group of each method, in microseconds. NVSHMEM's wait does not acquire, so "
-             "the data that is read after it may be old.\n\n")
+             "the data that is read after it may be stale.\n\n")
     text += page.lines("round_trip.png", results.titled("A message there and back"), "bytes", "µs",
                           {line: [(size, us) for size, us in of.items() if us == us] for line, of in lines.items()
                            if any(us == us for us in of.values())}, doubling=True)
