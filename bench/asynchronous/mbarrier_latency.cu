@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a barrier cost, depending on its participants? The barriers are an mbarrier of a block or of a
-/// cluster, the cluster barrier, `__syncthreads`, and a grid barrier. Each case reports the time per barrier of all threads, or
-/// per round trip.
+/// cluster, the cluster barrier, `__syncthreads`, and a grid barrier. Each case reports the time per barrier that all threads
+/// cross, or per round trip.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -79,7 +79,7 @@ __global__ void meet_in_block(int turns) {
   }
 }
 
-// Barriers of the blocks of one cluster, which is the whole grid. The argument points to global memory, which is zero before
+// Barriers among the blocks of one cluster, which is the whole grid. The argument points to global memory, which is zero before
 // the first launch.
 
 struct membar_cluster {
@@ -246,7 +246,7 @@ bench::arm in_cluster(const char* name, unsigned blocks) {
             if constexpr (std::is_same_v<Meeting, cooperative_groups_grid>) {
               membar::launch(config.with(membar::cooperative{}), meet_in_grid<Meeting>, at.get(), work.turns);
             } else if constexpr (std::is_same_v<Meeting, membar_grid>) {
-              // So few blocks that all of them can run at once.
+              // Few enough blocks that all of them can run at once.
               membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);
             } else {
               membar::launch(config.with(membar::cluster_dimensions{blocks, 1, 1}), meet_in_grid<Meeting>, at.get(),

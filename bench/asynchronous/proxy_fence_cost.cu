@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a proxy fence cost by itself, after stores by the same thread, and during copies by the same block?
-/// Each case reports the time of one fence with the preceding store; the variant `no_fence` has only the store.
+/// Each case reports the time of one fence together with the preceding store; the variant `no_fence` has only the store.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>

@@ -4,7 +4,7 @@
 /// global memory, or all threads of each block access objects in its shared memory. They access a single object, one object per
 /// block, warp or thread (32 or 128 bytes apart), or objects with a skewed distribution. The time of a compare-and-swap loop
 /// grows with the square of the number of contending threads. Each comparison therefore has as many blocks as its slowest
-/// variant can finish in a few milliseconds, and reports their number.
+/// variant can finish in a few milliseconds, and reports the number of blocks.
 #include "steps.cuh"
 
 #include <membar/launch.hpp>
@@ -95,7 +95,7 @@ __global__ void contend(char* memory, pattern which, T value, int turns, T* sums
   }
 }
 
-/// A barrier of the block, and a barrier of its cluster.
+/// The block's barrier, preceded by its cluster's barrier if `OfCluster` is true.
 template <bool OfCluster>
 __device__ void meet() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an uncontended atomic operation cost, depending on its type, order and scope, with membar and with
-/// the alternatives? latency/: the chain of one thread, in which the address and the operand of each operation depend on the
-/// previous one. Stores and reductions return nothing, so they are only executed one after the other. throughput/: all threads,
-/// each on its own object.
+/// the alternatives? latency/: a chain of operations by one thread, in which each operation's address and operand depend on the
+/// previous result. Stores and reductions return nothing, so they are only executed one after the other. throughput/: all
+/// threads, each on its own object.
 
 #include "steps.cuh"
 

@@ -31,7 +31,7 @@ struct alignas(16) wide {
 };
 
 // Each step takes an object and a value that depends on the previous step, and returns a value on which the next step depends.
-// A step has the name of its variant.
+// Each step is named after its variant.
 
 struct of_membar {
   static constexpr const char* name = "membar";

@@ -83,7 +83,7 @@ void long_threads(benchmark::State& state) {
 }
 BENCHMARK(long_threads)->Unit(benchmark::kMillisecond);
 
-// How an exploration grows with the number of threads in a launch that take a ticket lock, and with the number of times each
+// How an exploration grows with the number of threads that take a ticket lock in one launch, and with the number of times each
 // takes it.
 void growth(benchmark::State& state) {
   std::string worker;

@@ -5,11 +5,11 @@
 usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLDER] [--symmetric-source=FILE] [--output=FILE]
                             [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
-The results have the form of docs/measurements. STEP is a name in STEPS. Without a STEP, all steps run. If a step's package is not installed,
-the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The
-FOLDER of --numba-path contains Python packages that only the step numba uses, for example a NumPy version that Numba supports.
-The FILE of --symmetric-source is PyTorch's torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu, or a file with its
-kernels. Recordings of at most 400 KiB are kept in the folder of --recordings.
+The results are in the format of docs/measurements. STEP is a name in STEPS. Without a STEP, all steps run. If a step's package is not
+installed, the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The
+FOLDER of --numba-path contains Python packages that only the step numba uses, for example a NumPy version that Numba supports. The FILE of
+--symmetric-source is PyTorch's torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu, or a file with its kernels. Recordings of at
+most 400 KiB are kept in the folder of --recordings.
 """
 
 import argparse

@@ -30,7 +30,7 @@ struct arm {
 /// variant's time.
 struct comparison {
   std::string name;
-  /// The number of operations of one launch, along one thread's chain or over all threads.
+  /// The number of operations in one launch, along one thread's chain or over all threads.
   std::function<double(workload)> operations;
   std::vector<arm> arms;
   int most_blocks = 1;

@@ -114,8 +114,8 @@ def slope(points):
 
 
 def text_of(document):
-    """Returns the JSON of a result in the form of docs/measurements: one line for each case and for each other object that fits
-    into a line."""
+    """Returns the JSON of a result in the format of docs/measurements: one line for each case and for each other object that
+    fits into a line."""
     return _lines_of({"format_version": FORMAT_VERSION, **document}, 0) + "\n"
 
 

@@ -59,8 +59,8 @@ inline constexpr int default_pace = 75;
 class fixture {
  public:
   /// `device` must exist. `peer` is the target of NVLink stores and all-reduces, by default the first device on NVLink. Paced
-  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as a steady time
-  /// needs.
+  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as are needed for a
+  /// steady time.
   fixture(int device, const std::optional<int>& peer, int pace = default_pace, int chain = 0)
       : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
@@ -168,8 +168,8 @@ class fixture {
     return id;
   }
 
-  /// The number of kernels in chains of this form, the same in every case: as many as make the interval of the chain without
-  /// noise narrow enough for known ratios, but at most `most_chain`.
+  /// The number of kernels in chains of this form, the same in every case: enough to make the interval without noise so narrow
+  /// that ratios are known, but at most `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -271,7 +271,7 @@ class fixture {
     return made;
   }
 
-  /// Noise of the current device that stores to `target`. Saturating and paced noise of a kind share this object, which is
+  /// Noise from the current device that stores to `target`. Saturating and paced noise of one kind share this object, which is
   /// created only once.
   template <class Memory>
   std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,

@@ -3,9 +3,9 @@
 /// The question: what does it cost computing warps to make their results visible to the whole system while unrelated traffic
 /// runs? Either each warp executes its own release, or a publisher warp releases for all of them.
 ///
-/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. A pace
-/// case reports the time of one iteration of a computing warp, which works, stores and publishes. A latency case reports the
-/// time from publishing to the store of the signal. Counters give the numbers of publications and system fences.
+/// Case names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. A
+/// pace case reports the time of one iteration of a computing warp, which works, stores and publishes. A latency case reports
+/// the time from publishing to the store of the signal. Counters give the numbers of publications and system fences.
 #include "fixture.cuh"
 
 #include <bench/common/harness.hpp>
@@ -55,7 +55,7 @@ __device__ float work(float value) {
   return value;
 }
 
-/// Each warp works, stores 128 bytes and publishes their number, `count` times.
+/// Each warp works, stores 128 bytes and publishes the iteration's number, `count` times.
 template <way Way, int Warps, int Lag, bool Latency>
 __global__ void compute(float* data, unsigned long long* signals, unsigned count, warp_result* warps, block_result* results) {
   using publisher = membar::publisher<Warps, Lag>;

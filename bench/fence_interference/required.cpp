@@ -45,7 +45,7 @@ model::instruction fence_at(thread_scope scope, Order order) {
   return at(scope, model::thread_fence<system_wide>(order));
 }
 
-/// Decides the four questions for a victim that ends with `operations` at `scope`. The operations are the publication of `flag`
+/// Answers the four questions for a victim that ends with `operations` at `scope`. The operations are the publication of `flag`
 /// and what precedes it. A victim without operations is a kernel that ends and is followed by another kernel in its stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {

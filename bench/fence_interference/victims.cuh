@@ -135,7 +135,7 @@ struct acquire_load_operation {
   __device__ static unsigned run(unsigned* flag) { return membar::atomic_ref<unsigned, Scope>(*flag).load(membar::acquire); }
 };
 
-/// The multiprocessors on which a victim may run, and the words with which its blocks agree on the block that measures.
+/// The multiprocessors on which a victim may run, and the words that its blocks use to agree on the block that measures.
 struct placement_control {
   static constexpr unsigned most_multiprocessors = 512;
   unsigned char allowed[most_multiprocessors];

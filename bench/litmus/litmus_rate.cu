@@ -145,7 +145,7 @@ counts run_with_host_reset(const litmus::runnable_test& test, const litmus::inst
 
 litmus::parameters usual;  ///< The parameters of every case whose name does not say otherwise.
 
-/// The engine, and the cases that it runs. It is null without a GPU, in which case all cases are waived.
+/// The engine, and the cases that it runs. Without a GPU, the engine is null, and all cases are waived.
 struct cases {
   bench::suite* into;
   std::shared_ptr<litmus::engine> on;

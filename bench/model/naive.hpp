@@ -575,7 +575,7 @@ class naive_model {
 
   [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, const matrix& rf,
                                       matrix& sync) const {
-    // Returns the number of earlier events of the thread on the same barrier: arrivals if this event is an arrival, otherwise
+    // Returns how many earlier events the thread has on the same barrier: arrivals if this event is an arrival, otherwise
     // waits.
     const auto own_turn = [&](std::size_t e) {
       const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;

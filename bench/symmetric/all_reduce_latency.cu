@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an all-reduce with membar::all_reduce (one-shot and two-shot) cost, compared with NCCL's and
-/// NVSHMEM's? Sizes are 1 KiB to 64 MiB, of floats and of bfloat16, on two GPUs and on four. Each time is for one of many
-/// consecutive all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the vector's
-/// size divided by that time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a kernel that
-/// sends and receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
+/// NVSHMEM's? Sizes are 1 KiB to 64 MiB, of floats and of bfloat16, on two GPUs and on four. Times are per all-reduce, over
+/// many consecutive all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the
+/// vector's size divided by this time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a
+/// kernel that sends and receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
 #include "peer_world.cuh"
 #include "places.hpp"
 

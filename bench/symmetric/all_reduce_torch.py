@@ -7,9 +7,9 @@ from flashinfer_all_reduce.cu, FlashInfer's and vLLM's.
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>] [--flashinfer <library>]
 
 All methods run in one process per GPU. PyTorch's and vLLM's methods get their input in symmetric memory, which they require; the others
-accept any memory. Each time is for one of many consecutive all-reduces captured in one graph, and includes its share of the graph's
-launch, equally for all methods. The graphs for one size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for
-the extension.
+accept any memory. Times are per all-reduce, over many consecutive all-reduces captured in one graph, and include a share of the graph's
+launch, equally for all methods. The graphs for one size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the
+extension.
 """
 import argparse
 import ctypes

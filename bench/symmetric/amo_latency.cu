@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an atomic operation on a counter cost, on a PE's own counter and on another PE's, with and without
-/// waiting for it? It is compared with the raw intrinsic and NVSHMEM. Each time is for one operation of one thread.
+/// waiting for it? It is compared with the raw intrinsic and NVSHMEM. Times are per operation, issued by a single thread.
 #include "peer_world.cuh"
 
 namespace {

@@ -2,7 +2,7 @@
 /// @file
 /// The question: how much slower does a chain of small kernels that access only local memory become while a kernel continuously
 /// puts to another GPU? In one variant, both kernels share a synchronization domain; in another, the communication is launched
-/// in the remote domain. Each time is for one kernel of the chain.
+/// in the remote domain. Times are per kernel of the chain.
 #include "peer_world.cuh"
 
 #include <membar/atomic.cuh>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: how much of the link's bandwidth does a grid-level put achieve? It is compared with a copy by the device's
-/// copy engines, with NVSHMEM, and with NCCL. Each time is for one transfer until its completion; GB/s is the size of one
-/// transfer divided by this time.
+/// copy engines, with NVSHMEM, and with NCCL. Times are per transfer, until its completion; GB/s is the size of one transfer
+/// divided by this time.
 ///
 /// In addition to a put in which each block has one part, three other methods are measured: the blocks' tiles interleaved,
 /// copies that leave nothing in L1, and bulk copies through shared memory.
@@ -75,8 +75,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Returns the time per transfer, in nanoseconds, of the transfers from `source` at PE 0 to `data` at PE 1 that
-/// `enqueue(times)` puts into PE 0's stream, and checks the data that has arrived at PE 1.
+/// `enqueue(times)` puts transfers from `source` at PE 0 to `data` at PE 1 into PE 0's stream. Returns the nanoseconds per
+/// transfer, and checks the data that has arrived at PE 1.
 template <class Enqueue>
 bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
                               Enqueue enqueue) {

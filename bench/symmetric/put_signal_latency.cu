@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how long does a message take from one GPU to another and back, with put with signal, with its parts, and
-/// packed with its sequence number? It is compared with NVSHMEM's own calls, and with NCCL's send and receive. Each time is for
-/// one round trip.
+/// The question: how long does a message take from one GPU to another and back: as a put with signal, as the separate parts of
+/// one, and packed with its sequence number? It is compared with NVSHMEM's own calls, and with NCCL's send and receive. Times
+/// are per round trip.
 #include "peer_world.cuh"
 #include "places.hpp"
 

@@ -125,8 +125,8 @@ class side {
     return static_cast<double>(report_[0].nanoseconds) / rounds;
   }
 
-  /// On PE 0, returns the time per transfer, in nanoseconds, of the transfers that `enqueue` puts into the stream; on other
-  /// PEs, returns 0.
+  /// `enqueue` puts transfers into the stream. Returns the nanoseconds per transfer on PE 0, and 0 on the other
+  /// PEs.
   template <class Enqueue>
   double transfer_nanoseconds(Enqueue enqueue) {
     constexpr int transfers = 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do the synchronization patterns cost, and what do the alternatives cost that a user would write: the grid
+/// The question: what do the synchronization patterns cost, compared with the alternatives that a user would write: the grid
 /// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, and hand-written flags? Each case reports the time
 /// within the kernel of one barrier, one turn of a lock, or one message of a channel or work queue. libcu++ has no queue, so
 /// its variant is the queue with `cuda::atomic_ref`.

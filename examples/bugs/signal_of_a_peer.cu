@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel waits for another GPU's signal with loads of device scope (ROCm/aiter #4786).
+// A kernel waits for another GPU's signal with device-scope loads (ROCm/aiter #4786).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

@@ -173,7 +173,7 @@ TEST(check_copies, small_copies_arrive_at_an_mbarrier) {
   expect(by(0, init) + "bar.sync 0;" + by(0, copy) + by(1, wait + holds("shared.u32 %r0, [stage+4]", 2)),
          check_status::verified, "", 2);
   expect(by(0, init) + "bar.sync 0;" + by(0, "st.global.u32 [flag], 1;" + copy) + by(1, wait + "ld.global.u32 %r0, [flag];"),
-         check_status::race, "flag", 2);  // The thread's own store is not among the values.
+         check_status::race, "flag", 2);  // The arrival does not release the thread's own store.
 }
 
 TEST(check_copies, take_a_cache_policy_after_their_other_operands) {

@@ -348,7 +348,7 @@ exists (P0:r0 == 1 /\\ P1:r0 == 1)
 COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope, costs in
                                      {"block": (1, 5), "device": (2, 20), "system": (3, 30)}.items()
                                      for order, cost in zip(("acquire", "release", "acq_rel", "seq_cst"), (*costs, costs[1], costs[1])))
-# (text of the scenario, exit status, words that the output has)
+# (text of the scenario, exit status, words that the output must contain)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged\n"]),
     (BRANCHES, 1, ["undefined", "threads wait at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
@@ -498,7 +498,7 @@ def main():
         assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
-        # The result line names the races that were accepted, so that a whole object hides none, and a field can be accepted alone.
+        # The result line names the races that were accepted, so that accepting a whole object hides none, and a single field can be accepted.
         assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race of several.cu:5 and several.cu:5 on d+0:u32; accepted race of several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")

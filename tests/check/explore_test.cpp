@@ -376,7 +376,7 @@ TEST(check_finds, that_a_second_attempt_does_not_acquire_what_the_load_before_th
       "ld.acquire.gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, 2;"
       "setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
   check::check_options options;
-  options.load_buffering = false;  // The exploration for this also finds it.
+  options.load_buffering = false;  // Exploring load buffering would also find the race.
   EXPECT_EQ(ptx_program({send, take("acquire")}).explore({}, options).status, check_status::verified);
   EXPECT_EQ(ptx_program({send, take("relaxed")}).explore({}, options).status, check_status::race);
   EXPECT_EQ(ptx_program({send, second_is_relaxed}).explore({}, options).status, check_status::race);

@@ -260,7 +260,7 @@ TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
       9U);
 }
 
-/// Expects that the module's function number `kernel`, launched alone, leaves `expected` in the variable x.
+/// Expects that the module's kernel number `kernel`, launched by itself, leaves `expected` in the variable x.
 void expect_x(const std::string& text, std::size_t kernel, std::uint64_t expected) {
   const check::ptx_module m = check::read_ptx(text);
   const check::module_layout layout = check::layout_of(m);

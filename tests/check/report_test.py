@@ -142,7 +142,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # the report names the flag that passes the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
-    # Another thread of each block hands the flag over: the report shows its accesses too.
+    # Another thread of each block hands the flag over: the report also shows its accesses.
     ("launch late_barrier block 2 args data flag\nlaunch block_reads block 2 args data flag\n", """\
   data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it; the barrier at flags.cu:5 comes after flags.cu:3

@@ -4,8 +4,8 @@
 
 usage: scenarios_test.py <membar-check> <nvcc> <include folder>
 
-Every scenario must end as EXPECTED says. In the scenarios of the library's own patterns, the test makes each instruction with a stronger
-order relaxed, one at a time. membar-check must then report a finding, except for the orders that NOT_NEEDED counts. The answers with
+Every scenario must end as EXPECTED says. In the scenarios of the library's own patterns, the test weakens each stronger order to
+relaxed, one at a time. membar-check must then report a finding, except for the orders that NOT_NEEDED counts. The answers with
 --no-symmetry must be the same.
 """
 

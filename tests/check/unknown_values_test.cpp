@@ -122,8 +122,8 @@ TEST(unknown_values, of_an_address_or_a_comparison_are_given_up) {
   gives_up("mov.u32 %r1, %smid; bar.sync %r1;", "bar.sync");
 }
 
-/// Returns the status of a block of one warp that executes `body`, where %r1 is the address of row `lane` in 512 bytes of
-/// shared memory. The warp then uses the value of each lane's %r4.
+/// Returns the status of a one-warp block that executes `body`, where %r1 is the address of row `lane` in 512 bytes of shared
+/// memory. The warp then uses the value of each lane's %r4.
 check::check_result run_warp(const std::string& body) {
   check::launch_request request;
   request.block[0] = 32;

@@ -30,9 +30,9 @@ function(membar_plain_includes result file)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# membar_plain_headers(<result> <header>...): returns those of the given headers (relative to include/) whose includes do not
-# lead to the CUDA toolkit or NVSHMEM. This is determined when the project is configured, so a header that becomes plain, or is
-# no longer plain, is noticed only then.
+# membar_plain_headers(<result> <header>...): returns the given headers (relative to include/) whose includes do not lead to the
+# CUDA toolkit or NVSHMEM. This is determined when the project is configured, so a header that becomes plain, or is no longer
+# plain, is noticed only then.
 function(membar_plain_headers result)
   set(root ${PROJECT_SOURCE_DIR}/include)
   file(GLOB_RECURSE every RELATIVE ${root} ${root}/membar/*.hpp ${root}/membar/*.cuh)

@@ -38,7 +38,7 @@ function(membar_build_for_tests)
   endforeach()
 endfunction()
 
-# membar_need_for_kind(<kind> [<target>...]): makes the target membar_<kind> build what the tests of the kind need; <kind>_tests
+# membar_need_for_kind(<kind> [<target>...]): makes the target membar_<kind> build what that kind's tests need; <kind>_tests
 # also runs them.
 function(membar_need_for_kind kind)
   if(NOT TARGET membar_${kind})
@@ -194,7 +194,7 @@ function(membar_can_be_joined result program)
 endfunction()
 
 # membar_joined_unit(<file> <source>...): writes a unit that includes what the sources include, followed by each source in its
-# own namespace, in which names of the namespaces that the source opens are found as before.
+# own namespace, in which lookup in the namespaces that the source opens works as before.
 function(membar_joined_unit unit)
   set(includes)
   set(bodies "")

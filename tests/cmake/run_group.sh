@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# run_group.sh <seconds> <folder> <program>: runs all tests of a program of tests/common/recording_main.cpp in one process, which records
-# the result of each in the folder. If the program ends early, the tests that did not run fail by themselves. This script therefore fails
-# only if the program failed after its last test, or never started.
+# run_group.sh <seconds> <folder> <program>: runs all tests of a program that uses tests/common/recording_main.cpp in one
+# process, which records the result of each in the folder. If the program ends early, the tests that did not run fail by
+# themselves. This script therefore fails only if the program failed after its last test, or never started.
 seconds=$1 folder=$2 program=$3
 rm -rf "$folder"
 timeout "$seconds" "$program" --record="$folder"

@@ -31,7 +31,7 @@ extern "C" __global__ void one_shot(const __nv_bfloat16* in, __nv_bfloat16* out,
   static_cast<void>(symmetric::all_reduce_in_one_shot<membar::sum>(in, out, size, all));
 }
 
-// Two shots: stores to the other PEs are released at a barrier of the block with the same block of every PE, twice.
+// Two shots: stores to the other PEs are released twice, at a barrier between this block and the same block of every PE.
 // CHECK-LABEL: .entry two_shots(
 // CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
 // CHECK-COUNT-4: ld.global.v4.u32

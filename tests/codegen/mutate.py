@@ -8,7 +8,7 @@ usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [
 A mutation replaces one scope, memory order or opcode with another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
 the files that they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix
 (sample_sm_90, or the part that --part names) no longer compiles or no longer matches. If this part does not catch it, the
-script tries the PTX and the code of the parts of its header, and then the other parts.
+script tries the PTX and the code of its header's parts, and then the other parts.
 
 With --host, the script breaks the host code that HOST lists instead, and also removes every "memory" clobber and every `volatile`. It
 counts what is caught by the unit test named in HOST, by host_code.py or by the check of assembly statements. With --random <n>, it breaks n

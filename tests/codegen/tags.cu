@@ -144,7 +144,7 @@ extern "C" __global__ void operators(int* p, int* out) {
   *out = sum;
 }
 
-/// Passes the priority to which an L2 hint converts through a reference.
+/// Passes, through a reference, the priority to which an L2 hint converts.
 template <class Hint>
 __device__ int priority_by_reference(const Hint& hint) {
   return static_cast<int>(static_cast<l2_priority>(hint));

@@ -35,8 +35,8 @@ class gathering_threads {
   std::barrier<> meet_;
 };
 
-/// Returns the message of the exception of `body(pe)` on each of `count` threads; a message is empty if the body returned
-/// normally.
+/// Runs `body(pe)` on each of `count` threads. Returns the message of each thread's exception; a message is empty if the body
+/// returned normally.
 template <class Body>
 [[nodiscard]] std::vector<std::string> thrown_by_pes(int count, Body body) {
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

@@ -30,12 +30,12 @@ using symmetric::object, symmetric::pe, symmetric::span;
 /// The number of messages that a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
 [[nodiscard]] inline unsigned long long symmetric_messages() { return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000); }
 
-/// Returns the number of messages that each of `channels` channels passes in one of the `passes` passes of a protocol.
+/// Returns the number of messages that each of `channels` channels passes in one of a protocol's `passes` passes.
 [[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
   return static_cast<unsigned>(symmetric_messages() / (passes * channels)) + 1;
 }
 
-/// The observations of both ends of all channels of a PE.
+/// The observations at both ends of all of a PE's channels.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
   unsigned long long stale;     ///< The number of words that differed from the words sent.

@@ -710,7 +710,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
-/// Writes to every 8 bytes a number that their position determines, or counts the numbers that differ.
+/// Writes a number determined by its position to every 8 bytes, or counts the numbers that differ.
 __global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
     data[i] = i ^ salt;
@@ -896,7 +896,7 @@ TEST_P(symmetric_barrier, of_five_has_one_budget) {
   EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
 }
 
-// Timed-out waits on streams that the program survives.
+// Timed-out waits on streams, which the program survives.
 
 TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_goes_on) {
   using symmetric::stream_result;

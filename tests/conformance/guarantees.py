@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Maps each guarantee, quoted from the documentation, to the tests of the suite that check it, or to the reason why there is none.
 
-`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is a regular expression. The row covers each test whose
-"family/test@place" contains a match.
+`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is a regular expression;
+the row covers each test whose "family/test@place" contains a match.
 """
 
 from dataclasses import dataclass

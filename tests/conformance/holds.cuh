@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The form of a row of the suite: `holds<Test, place, Control...>(to)`. The model must forbid the outcome of the test at that
-/// place, and allow the outcome of each control; suite_test.py lets the model decide all rows.
+/// place, and allow the outcome of each control; suite_test.py runs the model on all rows.
 #pragma once
 
 #include "shapes.cuh"

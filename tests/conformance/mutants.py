@@ -12,7 +12,7 @@ fails unless the code of at least one guarantee's kernel changes. `run` runs the
 mutant. It prints which mutants were detected, and for how many instances the others remained undetected. --json writes
 the same data to a file. A mutant that was not detected is still wrong.
 
-Exit status: 0 if nothing is wrong; 1 if a mutant does not apply, compile or change anything; 2 for any other fault; 77 without a GPU.
+Exit status: 0 on success; 1 if a mutant does not apply, compile or change anything; 2 if something else is wrong; 77 without a GPU.
 """
 
 import argparse

@@ -17,7 +17,7 @@ void add_sequential_consistency(const adding& to) {
   using strict_fence = fence<Scope, seq_cst>;
   using lighter_fence = fence<Scope, acq_rel>;
 
-  // Store buffering: with fences, with accesses from both headers, and with read-modify-writes as the store and as the load.
+  // Store buffering: with fences, with accesses of atomic.cuh and load_store.cuh, and read-modify-writes as store and load.
   holds_within<Scope, store_buffering<both<set, strict_fence>, look>, store_buffering<both<set, lighter_fence>, look>,
                store_buffering<set, look>>(to);
   holds_within<Scope, store_buffering<atomic_store<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,

@@ -49,7 +49,7 @@ struct read_number {
     return sequence(model::load<Scope>(before, at, membar::acquire),
                     model::load<Scope>(first, model::variable{at.index + 1}, membar::relaxed),
                     model::thread_fence<Scope>(membar::acquire), model::load<Scope>(after, at, membar::relaxed),
-                    // `wrong` = `before` is odd or differs from `after`: 0 or 1; the result is then the number or 2.
+                    // `wrong` is 1 if `before` is odd or differs from `after`, else 0; the result is 2 or the number.
                     compute(wrong, subtract, after, before), compute(wrong, multiply, wrong, wrong),
                     compute(before, bit_and, before, 1), compute(wrong, bit_or, wrong, before),
                     compute(wrong, minimum, wrong, 1), compute(rest, subtract, 2, first), compute(rest, multiply, rest, wrong),

@@ -18,7 +18,7 @@
 namespace conformance {
 
 /// @name Pairs
-/// They are only in names and in shared memory, never in a test's digits.
+/// Pairs occur only in tests' names and in shared memory, never in a test's digits.
 /// @{
 template <class T>
 concept pair_value = std::is_same_v<T, __half2> || std::is_same_v<T, __nv_bfloat162>;
@@ -214,7 +214,7 @@ template <class Done>
 /// The duration of a round varies with the parameters by orders of magnitude. After a quarter of the slice's budget, a writer
 /// starts no further round and informs its reader; the reader counts the rounds that took place.
 ///
-/// The launch is the same as that of `membar::litmus::run_launch`, in clusters of two blocks.
+/// The launch is the same as for `membar::litmus::run_launch`, in clusters of two blocks.
 template <class Kernel, class Test>
 __device__ void run_rounds(const membar::litmus::launch_view& view) {
   namespace litmus = membar::litmus;

@@ -144,7 +144,7 @@ SAME = {
 
 
 def allowed_orders():
-    """Returns the orders of each concept of memory_order.hpp."""
+    """Returns the orders of each concept in memory_order.hpp."""
     text = (HEADERS / "memory_order.hpp").read_text()
     concepts = re.findall(r"concept (\w+)\s*=\s*\n?\s*order_among<Order,(.*?)>;", text, re.DOTALL)
     return {name: set(re.findall(r"memory_order::(\w+)", body)) for name, body in concepts}

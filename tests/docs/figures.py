@@ -54,7 +54,7 @@ class Results:
         return parsed((self.folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def cases(self, name):
-        """Returns the counters of each case of a bench."""
+        """Returns the counters of each case in a bench."""
         if name not in self._cases or name not in self._used:
             self._cases[name] = {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
         return self._cases[name]

@@ -29,7 +29,7 @@ def at(file, *names, by=1.0, digits=3, key="real_time", head=""):
 
 
 def over(file, *pairs, digits=3, key="real_time"):
-    """Divides the figure of one case by that of another."""
+    """Divides one case's figure by another's."""
     return lambda r: [fixed(r.cases(file)[one][key] / r.cases(file)[other][key], digits) for one, other in pairs]
 
 

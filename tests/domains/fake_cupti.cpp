@@ -59,7 +59,7 @@ FAKE CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc call
   return CUPTI_SUCCESS;
 }
 FAKE CUptiResult cuptiEnableDomain(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
-  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {  // The callbacks for the begin and the end of a driver call.
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {  // The callbacks at the beginning and the end of a driver call.
     CUpti_CallbackData call{};
     for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT, CUPTI_API_EXIT}) {
       call.callbackSite = site;

@@ -107,7 +107,7 @@ class launch_attribute : public gpu_test {
 
 class several_domains : public four_domains<launch_attribute> {};
 
-/// Tests of features that need compute capability `Major`.0 for another reason.
+/// Tests of features other than domains that need compute capability `Major`.0.
 template <int Major>
 class from_capability : public launch_attribute {
  protected:

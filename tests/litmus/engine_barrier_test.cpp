@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test.
-// For each placement, the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
+// For each placement, the model shows that no stale value can become an outcome, and that each weaker barrier allows one.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>

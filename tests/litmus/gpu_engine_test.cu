@@ -161,7 +161,7 @@ struct finds_zeros {
 TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parameters) {
   engine e;
   const runnable_test test = make_test<finds_zeros>("zeros");
-  // The digits 0, 0, 0 of the threads, then 1, other (3), 2 in memory.
+  // The threads' digits are 0, 0 and 0; the digits in memory are 1, other (3) and 2.
   constexpr std::uint64_t radix = 4;
   constexpr std::uint64_t cube = radix * radix * radix;
   const std::uint64_t only = cube * (1 + 3 * radix + 2 * radix * radix);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads compared with the model: a single thread ends like the only execution, threads that run one after the other end
-// like some execution, and concurrent threads never end like a forbidden execution.
+// Host threads compared with the model: a single thread ends as the only execution does; threads that run one after the other
+// end as some execution does; and concurrent threads never end in a forbidden state.
 #include "plans.hpp"
 
 #include <litmus/host_interpreter.hpp>

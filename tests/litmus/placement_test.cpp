@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests at which places on fake machines the model's threads run, and how large the launches are.
+// Tests where the model's threads run on fake machines, and how large the launches are.
 #include <membar/litmus/placement.hpp>
 #include <membar/litmus/run_shape.hpp>
 #include <membar/model/test.hpp>

@@ -202,7 +202,7 @@ class data_flow {
   [[nodiscard]] const std::set<std::string>& loads() const { return loads_; }
   /// Returns the registers that hold the zero that no compiler can predict.
   [[nodiscard]] const std::set<std::string>& unforeseen() const { return unforeseen_; }
-  /// Returns the registers of each store of the file.
+  /// Returns the registers that each of the file's stores uses.
   [[nodiscard]] const std::vector<std::vector<std::string>>& stores() const { return stores_; }
 
  private:

@@ -38,7 +38,7 @@ using membar::litmus_files::run_plan, membar::litmus_files::test_source;
          type + "::run<" + std::to_string(thread) + ">(at, out);\n}\n";
 }
 
-/// Returns the name of the kernel of a test's thread.
+/// Returns the name of the kernel that runs a test's thread.
 [[nodiscard]] std::string role(std::size_t test, std::size_t thread) {
   return "role_" + std::to_string(test) + "_" + std::to_string(thread);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The asynchronous operations in C++, decided by the compiler: if this file compiles, the verdicts hold. Each test is one
-// program in two forms, with and without the instruction in question. The same programs written as litmus files have the same
-// verdicts.
+// The asynchronous operations in C++, with verdicts that the compiler computes: if this file compiles, the verdicts hold. Each
+// test is one program in two forms, with and without the instruction in question. The same programs written as litmus files
+// have the same verdicts.
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
 #include <membar/model/asynchronous.hpp>

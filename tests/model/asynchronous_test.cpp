@@ -977,7 +977,7 @@ const std::vector<verdict>& verdicts() {
         "mbarrier.arrive.expect_tx b, [[16=>4]]; " + wait},
        "P1:s == 2"},
 
-      // ---- the barrier of a cluster
+      // ---- cluster barriers
       {"a_relaxed_arrival_at_a_cluster_barrier_releases_nothing",
        "barrier.cluster",
        rule::relaxed_arrival_releases_nothing,

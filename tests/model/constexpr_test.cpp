@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Litmus tests in C++, decided by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
+// Litmus tests in C++, evaluated by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
 #include "sync_litmus.hpp"
 
 #include <membar/model/test.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mutation score of the catalogue. For every rule, the model without this rule decides every catalogue test, and at least
+// The mutation score of the catalogue. For every rule, the model without this rule evaluates every catalogue test, and at least
 // three tests must change their verdict. The program prints one line per rule.
 //
 // usage: model_mutants FOLDER

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Litmus tests for the search beyond small tests: programs with many equal accesses, loops that only wait, loops that are cut
-/// off, and data races. The tests of the model decide them, and so does the program that tries mutants of the model.
+/// off, and data races. The model's tests use them, and so does the program that tries mutants of the model.
 #pragma once
 
 #include <litmus/reader.hpp>

@@ -68,7 +68,7 @@ TEST_F(nvshmem, that_the_program_has_initialized_is_used_and_left_to_it) {
         return 2;
       }
     }
-    symmetric::nvshmem_backend again(session);  // the session still lives
+    symmetric::nvshmem_backend again(session);  // the session still exists
     return pass_barriers_of(again);
   });
 }

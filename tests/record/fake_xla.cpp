@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A library that treats XLA_FLAGS and the dump as XLA does, for the tests of membar-check record. It is built twice: with
-/// FAKE_XLA_KNOWS_EMITTERS, it knows the flag that selects what emitters dump, and dumps PTX only if that flag selects it.
-/// Without this macro, it dumps all PTX, as older versions of XLA do. Both variants end the process if they do not know a flag.
+/// FAKE_XLA_KNOWS_EMITTERS, it accepts the flag that selects what emitters dump, and dumps PTX only if that flag selects it.
+/// Without this macro, it dumps all PTX, as older versions of XLA do. Both variants end the process if a flag is unknown.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

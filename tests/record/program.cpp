@@ -383,7 +383,7 @@ int main(int count, char** words) {
         cuGraphExecChildGraphNodeSetParams(exec, nodes[3], inner);
       }
       cuGraphLaunch(exec, stream(1));
-    } else if (word.starts_with("tile")) {  // The tensor map is of a matrix of 8 rows of 16 numbers that begins after 64 bytes.
+    } else if (word.starts_with("tile")) {  // The tensor map describes a matrix of 8 rows of 16 numbers, beginning at byte 64.
       std::vector<std::uint64_t> numbers(8);
       for (std::uint64_t k = 0; k < 32; ++k) {
         numbers.push_back((4 * k + 1) << 48U | (4 * k + 2) << 32U | (4 * k + 3) << 16U | (4 * k + 4));

@@ -347,7 +347,7 @@ class Record(Recorder):
 
 
 class Xla(Recorder):
-    """Tests that the flags of XLA's dump reach only libraries that know them, and which PTX of the dump is a kernel's."""
+    """Tests that XLA's dump flags reach only libraries that accept them, and which PTX of the dump is a kernel's."""
 
     def setUp(self):
         super().setUp()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that the sanitizer finds at least 30 of the 32 wrong kernels of examples/bugs within ten schedules, and that it
-reports no fixed kernel and no verified scenario in CLEAN.
+reports nothing for the fixed kernels and for the verified scenarios in CLEAN.
 
 usage: bugs_test.py <membar-check>
 """

@@ -89,7 +89,7 @@ TEST(clocks, join_what_has_grown_since_a_former_time) {
   pair order;
   std::vector<pair> threads(20);
   std::vector<clock> last(20);
-  for (int n = 0; n < 3'000; ++n) {  // The clocks change like the clocks of threads that synchronize in one order.
+  for (int n = 0; n < 3'000; ++n) {  // Changes the clocks as threads that synchronize in a fixed order would.
     const std::uint32_t t = below(20);
     raise(threads[t], 30 * t, 30 * t + below(30), static_cast<std::uint32_t>(n));
     threads[t].tree.join(order.tree, last[t]);

@@ -52,8 +52,8 @@ def from_one(ratio):
 
 
 def beside_cuda(cases):
-    """Returns a limit row for the largest ratio to cuda::atomic_ref, another row for the largest distance of the ratio
-    from 1 among cases in which both have the same machine code, and the cases above the limit."""
+    """Returns a limit row for the largest ratio to cuda::atomic_ref, another row for the largest distance of the ratio from 1
+    among cases in which the two variants have the same machine code, and the cases above the limit."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]

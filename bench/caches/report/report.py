@@ -4,8 +4,8 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. Without matplotlib the
-page has tables but no pictures, and says so.
+The files are the outputs of --benchmark_out; the case names identify each file's bench. Without matplotlib the page has tables
+but no pictures, and says so.
 """
 import pathlib
 import sys
@@ -77,7 +77,7 @@ def memory_ladder(results, page):
     links = {"mapped": "host_link", "peer": "peer_link"}
 
     def named(kind):
-        """Returns the name of the kind of memory, with its link."""
+        """Returns the memory kind's name, with its link."""
         return kind.replace("_", " ") + (f", {results.context[links[kind]]}" if links.get(kind) in results.context else "")
 
     drawn = {named(kind): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}

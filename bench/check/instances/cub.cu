@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instances of the algorithms of CUB and Thrust; readable_kernels.py counts their kernels.
+/// Instances of CUB's and Thrust's algorithms; readable_kernels.py counts their kernels.
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A Thrust name that the toolkit has removed, but that sources in projects.txt use.
+/// A Thrust name that the toolkit has removed, but that sources in projects.txt still use.
 #pragma once
 
 #include <cuda/std/functional>

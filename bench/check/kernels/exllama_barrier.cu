@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ExLlamaV3: the lock with which the blocks of its GEMM add their parts in turn.
+// ExLlamaV3: the lock that makes the blocks of its GEMM add their parts in turn.
 #include <cuda_fp16.h>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ThunderKittens: stages that one warp fills and a group uses, synchronized with its semaphores; and groups' named barriers.
+// ThunderKittens: stages that one warp fills and a group uses, synchronized with semaphores; and the named barriers of groups.
 #include <kittens.cuh>
 
 __global__ void stages(const float* from, float* out, int count) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts a program of this folder once for each GPU, as torch.distributed.run does, but without the seconds that importing
-PyTorch takes: launch.py <processes> <port> program.py [arguments]. The exit status is 0, or the exit status of a process
-that failed."""
+"""Starts a program in this folder once for each GPU, as torch.distributed.run does, but without the seconds that importing
+PyTorch takes: launch.py <processes> <port> program.py [arguments]. The exit status is 0, or the exit status of a process that
+failed."""
 import os
 import subprocess
 import sys

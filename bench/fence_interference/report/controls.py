@@ -13,7 +13,7 @@ class Value(typing.NamedTuple):
     """The measured ratio of a rule in one case."""
     where: str
     ratio: float
-    spread: float = 0.0  # the larger of the two cases that form the ratio
+    spread: float = 0.0  # the larger spread of the two cases that form the ratio
 
 
 class Control:

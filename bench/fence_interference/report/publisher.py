@@ -51,7 +51,7 @@ class Figures:
 
 
 def load(path):
-    """Returns the figures of a file of the bench publisher, or None if nothing in it was measured."""
+    """Returns the figures in a result file of the bench publisher, or None if nothing in it was measured."""
     by_case = {}
     try:
         read = load_file(path, "publisher")

@@ -9,7 +9,7 @@ _TOGETHER, _APART = "same", "separate"
 
 
 def _kind_name(victim):
-    """Returns the kind of a victim: its name without the multiprocessor or the form of the chain. Victims of a kind have the
+    """Returns the kind of a victim: its name without the multiprocessor or the form of the chain. Victims of one kind have the
     same answers wherever they run."""
     operation, scope, *_ = victim.split(".")
     name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",

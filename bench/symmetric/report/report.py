@@ -5,8 +5,8 @@ libraries.
 
     report.py --output <folder> <bench.json>...
 
-The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. If a variant was measured with several
-groups or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
+The files are the outputs of --benchmark_out; the case names identify each file's bench. If a variant was measured with several groups or
+grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys

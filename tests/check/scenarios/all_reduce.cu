@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of bfloat16 by one thread on each of several PEs, several in a row in a stream.
+// All-reduces of bfloat16 by one thread on each of several PEs; a stream runs several in a row.
 #include <membar/symmetric/all_reduce.cuh>
 
 namespace symmetric = membar::symmetric;

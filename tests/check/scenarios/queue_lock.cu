@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads that increment a counter under the lock of Mellor-Crummey and Scott.
+// Threads that increment a counter under Mellor-Crummey and Scott's queue lock.
 #include <membar/sync/queue_lock.cuh>
 
 using queue_lock = membar::queue_lock<membar::thread_scope::device>;

@@ -104,7 +104,7 @@ def kernels(machine_code):
 
 
 # The operations that the link-time optimizer must keep, in this order. For `work_`: a release before the first addition, a
-# sequentially consistent fence of system scope, and the acquire of the lock. For `share_`: the release of the signal at system
+# sequentially consistent fence at system scope, and the acquire of the lock. For `share_`: the release of the signal at system
 # scope.
 ORDERS = {
     "work_": [r"\bMEMBAR\.(ALL|SC)\.GPU", r"\b(REDG?|ATOMG?)\.E\.ADD\S*\.STRONG\.GPU", r"\bMEMBAR\.SC\.SYS", r"\bSTRONG\.GPU"],
