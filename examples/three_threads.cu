@@ -14,7 +14,7 @@
 int main(int argc, char** argv) try {
   const bool managed = argc > 1 && std::string_view(argv[1]) == "--managed";
   if (argc > 2 || (argc == 2 && !managed)) {
-    std::fprintf(stderr, "three_threads takes --managed or nothing, not '%s'\n", argv[argc - 1]);
+    std::fprintf(stderr, "three_threads: unknown option '%s'; the only one is --managed\n", argv[argc - 1]);
     return 2;
   }
   int devices = 0;
@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
     return 77;
   }
   if (managed && !membar::managed_facts_of(0).concurrent_access) {
-    std::puts("SKIPPED: host and kernels may not use managed memory at once here");
+    std::puts("SKIPPED: the host and kernels may not use managed memory at the same time here");
     return 77;
   }
   const membar::mapped_memory<words> on_host(1);

@@ -101,7 +101,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "When does a limit on registers pay?",
+  return {.question = "When does a register limit pay off?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};

@@ -58,9 +58,10 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
       options.reset();
       const double seconds = timed(trials[i].window);
       if (!(seconds > 0.0 && std::isfinite(seconds))) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: the timed function returned %g seconds; return the time that the kernel took, which is above 0",
-                    seconds);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: the timed function returned %g seconds: return the time that the kernel took, which must be above 0",
+            seconds);
       }
       samples[i].push_back(seconds);
     }
@@ -89,7 +90,7 @@ template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
   if (options.repetitions < 1) {
-    throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions; use 1 or more", options.repetitions);
+    throw error(cudaErrorInvalidValue, "membar: the tuner cannot run %d repetitions: use 1 or more", options.repetitions);
   }
   const std::size_t largest = std::min(bytes, facts.max_window);
   // Throws if no plan is possible: there is no set-aside, or the pointer is null.
@@ -158,8 +159,9 @@ class sliding_window {
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes, std::size_t step)
       : plan_(plan), start_(static_cast<const std::byte*>(start)), bytes_(bytes), step_(step) {
     if (step == 0 || step > plan.facts().max_window) {
-      throw error(cudaErrorInvalidValue, "membar: the step of a sliding window is %zu bytes; use 1 to %zu, the largest window",
-                  step, plan.facts().max_window);
+      throw error(cudaErrorInvalidValue,
+                  "membar: the step of a sliding window is %zu bytes: use 1 to %zu bytes (the largest window)", step,
+                  plan.facts().max_window);
     }
     if (bytes != 0) {
       static_cast<void>((*this)[0]);

@@ -108,7 +108,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "From how many uses on does a copy pay off, compared with reading the host's memory in place?",
+  return {.question = "After how many uses does a copy pay off, compared with reading the host's memory in place?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};

@@ -293,7 +293,7 @@ def begun(how):
         return context, {}
     written = json.loads(before.read_text())
     if not how.before and any(written["context"][k] != context[k] for k in ("explores", "schedules", "include", "tools")):
-        sys.exit(f"{before} was written with other options or by another version: give another --out, or remove the file")
+        sys.exit(f"{before} was written with different options or by a different version: name another file with --out, or remove this file")
     return context, written["kernels"]
 
 
@@ -304,8 +304,7 @@ def main():
     parser.add_argument("--schedules", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="the number of concurrent processes")
     parser.add_argument("--minutes", type=float, default=10_000, help="the time after which all runs are stopped")
-    parser.add_argument("--ptx", type=pathlib.Path, help="a folder for the compiled kernels; kernels that are already there are not "
-                                                         "compiled again")
+    parser.add_argument("--ptx", type=pathlib.Path, help="a folder for the compiled kernels; kernels that it already contains are not compiled again")
     parser.add_argument("--every", type=int, default=1, help="every n-th kernel only")
     parser.add_argument("--graphs", default="", help="only graphs whose names contain this text")
     parser.add_argument("--explore", action="store_true")

@@ -76,7 +76,7 @@ def earlier_results(path, context):
     told = json.loads(path.read_text(encoding="utf-8"))
     other = [key for key in context if key != "date" and told["context"].get(key) != context[key]]
     if other:
-        sys.exit(f"{path} has results with other {', '.join(other)}: name another --output, or remove it")
+        sys.exit(f"{path} has results with different {', '.join(other)}: name another file with --output, or remove this file")
     return told["entries"]
 
 

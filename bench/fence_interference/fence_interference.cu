@@ -231,7 +231,7 @@ namespace bench {
 
 bench::description describe() {
   using fence_interference::the_program;
-  return {.question = "Do memory fences wait for traffic that is not theirs, and how much do synchronization domains recover?",
+  return {.question = "Do memory fences wait for other kernels' traffic, and how much do synchronization domains recover?",
           .add_cases = [](suite& cases) { the_program.add_cases(cases); },
           .interleaved = true,
           .keeps_repetitions = true,

@@ -262,12 +262,12 @@ void add_cases(bench::suite& into) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "How many instances of a litmus test run per second, and which part of the engine takes how much time?",
+  return {.question = "How many litmus test instances run per second, and how much time does each part of the engine take?",
           .add_cases = add_cases,
           .unit = benchmark::kMillisecond,
           .repetitions = 3,
           .takes_device = false,
-          .options = {{"--parameters=", "parameters for every case whose name has none",
+          .options = {{"--parameters=", "parameters for every case whose name specifies none",
                        [](const char* text) { usual = litmus::parse_parameters(text, usual); }}}};
 }
 

@@ -72,7 +72,7 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
   if (window.miss == access_property::persisting) {
     throw error(cudaErrorInvalidValue,
                 "membar: the miss property of an access-policy window cannot be persisting: use streaming or normal, or a hit "
-                "ratio of 1 if every line is to persist");
+                "ratio of 1 if every line should persist");
   }
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
     throw error(cudaErrorNotSupported, "membar: the access-policy window cannot hold persisting lines on device %d, because %s",

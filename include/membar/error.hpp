@@ -87,7 +87,7 @@ struct function_name {
     case cudaErrorNoDevice:
       return "this process sees no CUDA device: check CUDA_VISIBLE_DEVICES and the output of nvidia-smi";
     case cudaErrorSystemDriverMismatch:
-      return "the kernel module and the library of the CUDA driver have different versions: load the kernel module of the "
+      return "the CUDA driver's kernel module and its library have different versions: load the kernel module of the "
              "installed driver";
     default:
       return nullptr;

@@ -50,9 +50,9 @@ namespace detail {
 /// Returns the reason why the device cannot set L2 aside, as the end of a sentence.
 [[nodiscard]] constexpr const char* why_no_set_aside(const l2_facts& facts) noexcept {
   if (facts.mig) {
-    return "it is a MIG instance, where CUDA disables the set-aside: use the whole device, or leave the window out";
+    return "the device is a MIG instance, on which CUDA disables the set-aside: use the whole device, or leave the window out";
   }
-  return "it has no set-aside for persisting lines, which compute capability 8.0 introduced: leave the window out";
+  return "setting L2 aside for persisting lines requires compute capability 8.0: leave the window out";
 }
 
 }  // namespace detail

@@ -21,10 +21,10 @@ namespace detail {
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(!Needed,
-                "membar: on this architecture an mbarrier supports only arrive(release), arrive_no_complete, test_wait with "
-                "acquire, and wait, "
-                "at block scope; everything else requires compute capability 9.0: compile this code only for sm_90 or newer");
+  static_assert(
+      !Needed,
+      "membar: on this architecture an mbarrier supports only arrive(release), arrive_no_complete, test_wait with acquire, and "
+      "wait, all at block scope; everything else requires compute capability 9.0: compile this code only for sm_90 or newer");
 #endif
 }
 

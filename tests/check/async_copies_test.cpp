@@ -209,7 +209,7 @@ TEST(check_copies, that_read_no_byte_fill_with_zeros) {
   expect(copy("from", "4") + holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+4]", 0),
          check_status::verified);
   expect(copy("from", "7") + holds("shared.u32 %r0, [stage+4]", 2), check_status::verified);
-  expect(copy("from", "9"), check_status::undefined, "copy of 8 bytes that reads 9");
+  expect(copy("from", "9"), check_status::undefined, "copy that writes 8 bytes but reads 9");
   expect("cp.async.ca.shared.global [stage], [from], 8, 0; ld.shared.u32 %r0, [stage];", check_status::race, "stage");
 }
 

@@ -357,7 +357,7 @@ SCENARIOS = [
     (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
-    (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of memory"]),
+    (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of a memory object"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 arguments are given"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory object"]),
@@ -371,7 +371,7 @@ SCENARIOS = [
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements, but 3 values are given"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
     (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the path in the 'source' line is relative to the scenario"]),
-    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["the scenario gives compiler options, but its source is PTX: '-O3'"]),
+    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["the source is PTX, which takes no compiler options: leave out '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, but 4 words of 8 bytes are given"]),
@@ -383,7 +383,7 @@ SCENARIOS = [
     (CACHED.replace(" constant", ""), 0, ["verified"]),
     (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario names no source"]),
-    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["is not an nvcc option that a scenario may give"]) for option in (
+    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["is not an nvcc option that a scenario may use"]) for option in (
         "-ccbin=touch", "--compiler-bindir touch", "-Xcompiler=-fplugin=./x.so", "-run", "--run", "-optf words", "--options-file=words", "-o x",
         "-MD", "-keep", "other.cu", "-DX=$(touch${IFS}here)", "-D X=`here`", "-std=c++20;touch", "-I", "-I -run", '-DX="1"', "-time=x")),
     (GOOD.replace("k.ptx", "$(touch).cu"), 2, ["cannot be passed to nvcc"]),
@@ -447,8 +447,8 @@ def main():
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["membar-check: --readings must be lenient or default, but 'strict' was given; only membar-litmus has strict\nmembar-check --help lists the options\n"], 2, "--readings=strict", "good.scenario", cwd=folder)
         expect(["--reading needs fence-of-another-block, copies-of-two-blocks, whole-updates-are-observed or cluster-scope-of-mbarriers: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
-        expect(["clocks stand still, equal threads exchanged; with the other choice for the reading fence-of-another-block; with the other choice for the "
-                "reading copies-of-two-blocks; with the other choice for the reading whole-updates-are-observed; with the other choice for the reading cluster-scope-of-mbarriers\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)
+        expect(["clocks stand still, equal threads exchanged; with the other interpretation of the reading fence-of-another-block; with the other interpretation of the reading "
+                "copies-of-two-blocks; with the other interpretation of the reading whole-updates-are-observed; with the other interpretation of the reading cluster-scope-of-mbarriers\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)
         expect(["membar-check: no file given\nusage: membar-check"], 2)
         if "usage" in (shown := subprocess.run([check, "--fast", "x"], capture_output=True, text=True).stderr):
             wrong.append(f"the help hides the error: {shown}")
@@ -499,12 +499,12 @@ def main():
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
         # The result line names the races that were accepted, so that accepting a whole object hides none, and a single field can be accepted.
-        assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race of several.cu:5 and several.cu:5 on d+0:u32; accepted race of several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
+        assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race between several.cu:5 and several.cu:5 on d+0:u32; accepted race between several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")
         assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory object: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
         assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is not an element of 'd', which has 2 elements")
-        assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes are not possible: give 8 or 16")
+        assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes cannot be assumed: give 8 or 16")
         assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")
         files = [line for line in (RACY + "assume same-value writes\n").splitlines()]
         (folder / "shared.part").write_text("\n".join(files[:2]), encoding="utf-8")
@@ -549,7 +549,7 @@ def main():
             assumes("error", 2, text, "whose value is unknown")
         for elements in ("2", "1-0", "0-1 1", "0-", "1-2"):
             assumes("error", 2, COPIED.replace("= 9 9", f"= 9 unknown {elements}"),
-                    f"2:1: '{elements.split()[-1]}' names no elements of 'd', which has 2 elements: after 'unknown'")
+                    f"2:1: '{elements.split()[-1]}' is not a range of elements of 'd', which has 2 elements: after 'unknown'")
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
                 "4:1: the condition uses 'd', whose value is unknown: it depends on memory that the scenario declares as unknown, or on an instruction whose result membar-check does not compute, such as a matrix instruction")
@@ -581,7 +581,7 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no single change of orders, scopes, fences and barriers makes it verify (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no single change to orders, scopes, fences and barriers makes it verify (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
@@ -598,7 +598,7 @@ def main():
                "announce.scenario", cwd=folder)
         expect(["--repair needs a number of changes, 1 to 6"], 2, "--repair=7", "mp.litmus", cwd=folder)
         expect(["--repair explores all executions, and --random does not"], 2, "--repair", "--random=9", "mp.litmus", cwd=folder)
-        expect(["--costs says what the changes of --repair cost, but --repair is not given"], 2, "--costs=costs", "mp.litmus", cwd=folder)
+        expect(["--costs gives the cost of the changes that --repair tries, but --repair was not given: add --repair, or leave --costs out"], 2, "--costs=costs", "mp.litmus", cwd=folder)
         expect(["error\tmissing: cannot open the file: check"], 2, "--repair", "--costs=missing", "race.litmus", cwd=folder)
         (folder / "costs").write_text(COSTS + "fence weak block 1\n", encoding="utf-8")
         expect(["error\tcosts: 14:1: 'weak' is not an order"], 2, "--repair", "--costs=costs", "race.litmus", cwd=folder)

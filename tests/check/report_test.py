@@ -283,12 +283,12 @@ def main():
         # A search without a result says why, and one that was cut short does not claim that there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"
         _, output, _ = run(both, "--quiet", "--repair=1")
-        expect("no single repair", "  no repair: no single change of orders, scopes, fences and barriers makes it verify (" in output and
+        expect("no single repair", "  no repair: no single change to orders, scopes, fences and barriers makes it verify (" in output and
                "; --repair searches for sets of up to 3\n" in output, output)
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
-        expect("a search that was cut short", re.search(r"  no repair was found, but the search was cut short \(\d+ explorations\): a smaller launch may be searched completely", output), output)
+        expect("a search that was cut short", re.search(r"  no repair was found, but the search was cut short \(\d+ explorations\): a smaller launch may be searched completely\n", output), output)
         # A small block hides that a larger one needs another barrier. Repairs that are not shown are counted.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (

@@ -174,7 +174,7 @@ TEST(tensor_copies, that_no_device_performs_are_undefined) {
       "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [tile+16], [%rd1, {0, 0}], [bar];";
   expect(run(init + unaligned + wait, plain), check_status::undefined, "not aligned to 128 bytes");
   const std::string one = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [tile], [%rd1, {0}], [bar];";
-  expect(run(init + one + wait, plain), check_status::undefined, "1 dimensions with a tensor map of 2");
+  expect(run(init + one + wait, plain), check_status::undefined, "a 1-dimensional copy with a 2-dimensional tensor map");
   expect(run(init + load(0, 0, 128, "%rd2") + wait, plain), check_status::undefined, "not a tensor map");
   expect(run(init + load(0, 0) + wait, "dims 16 8 strides 64 box 8 4 swizzle 128"), check_status::gave_up, "rows of 32 bytes");
 }

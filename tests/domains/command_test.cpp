@@ -134,7 +134,7 @@ TEST_F(domains_command, every_function_that_exchanges_a_kernel_in_an_executable_
     for (const std::string function : {"cuGraphExecKernelNodeSetParams", "cuGraphExecNodeSetParams"}) {
       const result r = command("apply --force --remote=^put$" PROGRAM + way + " set=" + function);
       EXPECT_NE(
-          r.said.find("replaced a listed kernel by another, or another by a listed one, in a node of an executable graph"),
+          r.said.find("replaced a listed kernel with another, or another with a listed one, in a node of an executable graph"),
           std::string::npos)
           << way << function << r.said;
     }
@@ -184,7 +184,8 @@ TEST_F(domains_command, a_process_on_another_host_is_moved_and_says_that_it_is_n
       "apply --force --remote=^put$ -- env MEMBAR_DOMAINS_FOLDER=/nowhere MEMBAR_DOMAINS_LIST=/nowhere/list '" DOMAINS_PROGRAM
       "' table put");
   EXPECT_EQ(r.log, "ex put domain=1 map=-1,-1 attributes=1\n") << r.said;
-  EXPECT_NE(r.said.find("membar-domains: cannot write to the folder in MEMBAR_DOMAINS_FOLDER on this host"), std::string::npos)
+  EXPECT_NE(r.said.find("membar-domains: cannot write to the folder that MEMBAR_DOMAINS_FOLDER names on this host"),
+            std::string::npos)
       << r.said;
 }
 
@@ -276,8 +277,9 @@ TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_i
   for (const std::string way : {"linked", "dlsym", "table"}) {
     const result r = command("apply --force --remote=^put$" PROGRAM + way + " exchange");
     EXPECT_EQ(r.log, "node small domain=-1 map=-1 flags=5\nset put\n");
-    EXPECT_NE(r.said.find("replaced a listed kernel by another, or another by a listed one, in a node of an executable graph"),
-              std::string::npos)
+    EXPECT_NE(
+        r.said.find("replaced a listed kernel with another, or another with a listed one, in a node of an executable graph"),
+        std::string::npos)
         << way << r.said;
   }
   EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table parameters").said.find("in a node of an executable graph"),

@@ -84,9 +84,9 @@ TEST(gain, the_interval_rests_on_turns_and_not_on_units) {
   for (int i = 0; i < 40; ++i) {
     one.beside[0][0].push_back(100);
   }
-  EXPECT_NE(sentence(gains({one})).find("The intervals are based on only 1 turn of a mode: run the program longer"),
+  EXPECT_NE(sentence(gains({one})).find("The intervals are based on as few as 1 turn per mode: run the program longer"),
             std::string::npos);
-  EXPECT_NE(sentence(gains({one}), true).find("of a mode: use --runs=5 or more."), std::string::npos);
+  EXPECT_NE(sentence(gains({one}), true).find("per mode: use --runs=5 or more."), std::string::npos);
 }
 
 TEST(gain, it_is_the_ratio_of_medians_with_an_interval_that_contains_it) {

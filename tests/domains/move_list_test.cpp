@@ -39,8 +39,8 @@ TEST(move_list, a_far_rule_decides_for_far_launches_and_the_next_for_the_others)
   EXPECT_EQ(list.decide("copy_all").near, 1);
   EXPECT_EQ(list.decide("gemm").far, -1);
   EXPECT_EQ(message_of("remote:near ^put$"),
-            "moves.txt:1: 'remote:near' ends in ':near': after the domain, write :far to select launches with a pointer to a "
-            "peer's or the host's memory, or nothing");
+            "moves.txt:1: 'remote:near' ends in ':near': after the domain, write nothing, or :far to select launches with a "
+            "pointer to a peer's or the host's memory");
 }
 
 TEST(move_list, of_another_format_is_rejected_and_one_without_a_format_is_read) {

@@ -223,7 +223,7 @@ TEST(overlap, the_copy_engine_is_named_during_stores_to_the_host) {
     return std::string(name == "put" ? "pointer to host memory" : "");
   });
   EXPECT_TRUE(report.to_host());
-  EXPECT_NE(sentence(report).find("The copy engine (cudaMemcpyAsync) delays no kernels"), std::string::npos)
+  EXPECT_NE(sentence(report).find("The copy engine (cudaMemcpyAsync) does not delay kernels"), std::string::npos)
       << sentence(report);
   EXPECT_EQ(sentence(find_overlaps(chain(0), put_is_remote)).find("copy engine"), std::string::npos);
 }
@@ -359,7 +359,7 @@ TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
     EXPECT_EQ(message_of_records(std::string(first) + "\nN 1 small\n"),
               "its records begin with '" + std::string(first) +
                   "', but this membar-domains reads only format 2, which begins with 'F 2': the membar-domains command and the "
-                  "library it preloads have different versions: install both from one build");
+                  "library it preloads have different versions: install both from the same build");
   }
   EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";
   EXPECT_EQ(message_of_records("F"), "") << "a process that crashed while it wrote";

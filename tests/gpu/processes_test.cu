@@ -129,11 +129,11 @@ TEST_F(ipc_pes, refuse_what_has_no_handle) {
     const symmetric::process_memory mapped(group, 1 << 20);
     const support::device_memory<unsigned char> whole(1 << 20);
     int local = 0;
-    const int wrong = refused(group, "because PE 0 gave managed memory at", managed) +
-                      refused(group, "because PE 0 gave pool memory", pool) +
-                      refused(group, "because PE 0 gave memory that is not on a device at", host) +
-                      refused(group, "because PE 0 gave memory that is not on a device at", &local) +
-                      refused(group, "because PE 0 gave memory from cuMemMap",
+    const int wrong = refused(group, "because PE 0 passed managed memory at", managed) +
+                      refused(group, "because PE 0 passed pool memory", pool) +
+                      refused(group, "because PE 0 passed memory that is not on a device at", host) +
+                      refused(group, "because PE 0 passed memory that is not on a device at", &local) +
+                      refused(group, "because PE 0 passed memory from cuMemMap",
                               mapped.memory().addresses[static_cast<std::size_t>(group.rank())]) +
                       refused(group, "but its allocation has only 1048064 bytes from that address on", whole.get() + 512) +
                       refused(group, "PE 1 shares 1024 bytes, but PE 0 shares 512", whole.get(),

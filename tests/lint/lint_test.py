@@ -429,7 +429,7 @@ class Binaries(unittest.TestCase):
         self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2, **none).stderr)
         both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
         text = lint(str(both), status=1, **none).stdout
-        self.assertIn(f"\n2 images have only machine code, the first in {both}/a.cubin; they were not linted (with nvdisasm from PyPI's ", text)
+        self.assertIn(f"\n2 images have only machine code, the first in {both}/a.cubin; they were not linted (to check programmatic dependent launches in them, install nvdisasm, ", text)
         self.assertIn(": compile with -gencode=", text)
         report = json.loads(lint("--format=json", str(both), status=1, **none).stdout)
         self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])

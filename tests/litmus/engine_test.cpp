@@ -380,7 +380,7 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_
   const runnable_test one = test(model::block(0), model::block(1));
   const std::string sentence =
       refusal([&] { static_cast<void>(engine_.run(one, parse_parameters("width=1024 stride=4096"), exactly(1000))); });
-  EXPECT_TRUE(says(sentence, "use a smaller batch, stride, share or number of lines"));
+  EXPECT_TRUE(says(sentence, "use a smaller batch, stride or share, or fewer lines"));
   EXPECT_TRUE(now().launches.empty());
   expect_sound(one, engine_.run(one, small_, exactly(1000)));
 }

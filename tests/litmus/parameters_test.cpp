@@ -33,12 +33,12 @@ TEST(litmus_parameters, keep_what_a_text_does_not_name) {
 
 TEST(litmus_parameters, refuse_a_text_with_the_word_and_what_it_can_be) {
   const std::map<std::string, std::string> refusals = {
-      {"order=sideways", "the parameter order is 'sideways', but must be fixed, warp, lane"},
-      {"delay=12x", "the parameter delay is '12x', but must be 0 to 1000000"},
-      {"delay", "the parameter delay is '', but must be 0 to 1000000"},
-      {"order=1", "the parameter order is '1', but must be fixed, warp, lane"},
-      {"stride=24", "the parameter stride is 24, but must be 16 to 4096, a multiple of 16"},
-      {"delay=99999999999", "the parameter delay is '99999999999', but must be 0 to 1000000"},
+      {"order=sideways", "the parameter order is 'sideways', but must be one of fixed, warp, lane"},
+      {"delay=12x", "the parameter delay is '12x', but must be a number from 0 to 1000000"},
+      {"delay", "the parameter delay is '', but must be a number from 0 to 1000000"},
+      {"order=1", "the parameter order is '1', but must be one of fixed, warp, lane"},
+      {"stride=24", "the parameter stride is 24, but must be a multiple of 16 from 16 to 4096"},
+      {"delay=99999999999", "the parameter delay is '99999999999', but must be a number from 0 to 1000000"},
       {"width=96", "the parameter width is 96, but must be a power of two from 32 to 1024"},
       {"share=60 stress=50",
        "the parameters share and stress are 60 and 50 percent of the blocks, but their sum can be at most 100"}};

@@ -147,7 +147,7 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
             "line 5: 'x' is accessed with 4 and with 8 bytes, but a run observes one value of one size per location: use "
             "accesses of one size");
   EXPECT_EQ(alone("x=0; a @ generic aliases x;", "st.weak a, 1", "exists (x == 0)"),
-            "'a' is another virtual address of 'x', but the memory of a run has only one address");
+            "'a' is another virtual address of 'x', but in a run, every location has only one address");
   EXPECT_EQ(alone("x=0; m @ multimem aliases x;", "multimem.st.weak m, 1", "exists (x == 0)"),
             "'m' is a multimem address, but a run does not create multicast objects");
   EXPECT_EQ(

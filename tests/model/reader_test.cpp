@@ -137,9 +137,9 @@ TEST(reader, shared_memory_is_of_a_block) {
             "4:1 'x' is shared memory, but this access is to global memory");
   EXPECT_EQ(read("x=0; a @ generic aliases x;", rows, "P0:x == 1"),
             "0:0 'x' is shared memory, which cannot be an alias, use another proxy or be an mbarrier");
-  EXPECT_EQ(
-      read("x=0; p=&x;", rows, "P0:x == 1"),
-      "0:0 'p' holds the address of 'x', which is shared memory: each block has its own. Start with the address in a register");
+  EXPECT_EQ(read("x=0; p=&x;", rows, "P0:x == 1"),
+            "0:0 'p' holds the address of 'x', which is shared memory, so each block has its own copy: initialize a register "
+            "with the address instead");
   EXPECT_EQ(error_of("PTX t\n{ x=0; }\nP0@host;\nst.weak.shared x, 1;\nexists (P0:x == 1)"),
             "4:1 'x' is shared memory, which a host thread cannot access");
   EXPECT_EQ(error_of("PTX t\n{ x @ shared; }\nP0@cta 0,gpu 0;\nst.v2 x, {1, 2};\nexists (x[1] == 2)"), "no error");
@@ -158,7 +158,7 @@ TEST(reader, places_must_be_whole_and_consistent) {
   EXPECT_EQ(places("P0@cta 0"), "3:1 a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
   EXPECT_EQ(places("P0@gpu 0"), "3:1 a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
   EXPECT_EQ(places("P0@cta 0,cta 1,gpu 0"), "3:10 'cta' is given twice");
-  EXPECT_EQ(places("P0@host,gpu 0"), "3:1 a host thread cannot have another place");
+  EXPECT_EQ(places("P0@host,gpu 0"), "3:1 the place of a host thread is only 'host': remove the rest");
   EXPECT_EQ(places("P0@cta 0,gpu 0 | P0@cta 1,gpu 0"), "3:18 'P0' is already declared");
   EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,cluster 1,gpu 0"), "3:28 cta 0 is in two clusters");
   EXPECT_EQ(places("P0@cta 0,cluster 0,gpu 0 | P1@cta 0,gpu 0"), "3:28 cta 0 is in two clusters");
@@ -514,7 +514,7 @@ TEST(reader, limits_are_errors_and_not_crashes) {
   for (int i = 0; i < 5000; ++i) {
     deep += "(";
   }
-  EXPECT_NE(error_of(deep).find("nested too deeply"), std::string::npos);
+  EXPECT_NE(error_of(deep).find("nested more than 200 levels deep"), std::string::npos);
   std::string longest = header + "exists true";
   for (int i = 0; i < 6000; ++i) {
     longest += " /\\ true";

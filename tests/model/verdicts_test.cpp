@@ -222,7 +222,7 @@ TEST(verdicts, asynchronous_updates_of_different_size_are_atomic) {
 
 TEST(verdicts, what_a_race_of_atomics_leaves_open_has_no_verdict) {
   const std::string open =
-      "mixed-size data race between atomics: PTX says that they are performed one after the other, but does not define the "
+      "mixed-size data race between atomics: PTX states that they are performed one after the other, but does not define the "
       "result";
   const std::string rows =
       "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r0, x, 0;\n"
@@ -256,7 +256,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   const std::string one_cluster = "P0@cta 0,cluster 0,gpu 0 | P1@cta 1,cluster 0,gpu 0";
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
-            "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of one cluster can");
+            "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of the same cluster can access it");
   // Tests an address that was passed on through memory.
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";

@@ -123,7 +123,7 @@ TEST_F(nvshmem, collective_calls_that_differ_are_errors_of_every_pe) {
     try {
       static_cast<void>(heap.allocate<int>(10 + static_cast<std::size_t>(session.self().index())));
     } catch (const membar::error& refused) {
-      return std::string(refused.what()).find("PE 1 has an allocation whose number of objects is 11, but PE 0 has 10") !=
+      return std::string(refused.what()).find("PE 1 has an allocation with an object count of 11, but PE 0 has 10") !=
                      std::string::npos
                  ? 0
                  : 2;

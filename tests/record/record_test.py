@@ -75,7 +75,7 @@ class Record(Recorder):
         self.assertEqual((done.returncode, done.stderr.splitlines()), (0, [
             "membar-check: recorded 0 kernels in 0 launches",
             "membar-check: The program did not initialize CUDA, so nothing was recorded: run it on a machine with a GPU and NVIDIA's driver "
-            "(libcuda.so.1). Static programs and programs with the set-user-ID bit cannot be recorded"]))
+            "(libcuda.so.1). Statically linked and set-user-ID programs cannot be recorded"]))
         self.assertIn("membar-check: The driver could not be initialized (cuInit returned error 100), so the program cannot launch kernels: record it "
                       "on a machine with a GPU\n", self.record("small", FAKE_DRIVER_INIT="100").said)
 
@@ -247,7 +247,7 @@ class Record(Recorder):
     def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
         waits = self.record("blocks=2100", "await", options=["--shrink"])
         self.assertIn("launch await grid 2100 block 2 args arg0", waits.launches())
-        self.assertRegex(waits.said, r"--shrink did not change await_1, because with at most 2048 blocks along each dimension: threads wait")
+        self.assertRegex(waits.said, r"--shrink did not change await_1, because with at most 2048 blocks along each dimension, this error occurs: threads wait")
         self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", waits.said)
         for number in (3000, 2999):
             counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
@@ -506,10 +506,10 @@ class Dependents(Recorder):
     def test_a_read_only_load_behind_the_wait_may_be_early(self):
         rows, *_ = self.table("plain=writer", "dependent=cached", status=1)
         self.assertEqual(rows, [["cached", "writer", "4 bytes of argument 0 by ld.global.nc after the wait, ld.global.nc.u32", "none",
-                                 "wrong: may read memory that writer writes before it waits"]])
+                                 "wrong: may read, before it waits, memory that writer writes"]])
         self.require_behind_wait(["plain=writer", "dependent=early_launch", "dependent=cached"],
                                  [("4 bytes of argument 0 by ld.global.nc after the wait, ld.global.nc.u32", "none",
-                                   "wrong: may read memory that writer writes before it waits")])
+                                   "wrong: may read, before it waits, memory that writer writes")])
         self.require_behind_wait(["plain=writer", "dependent=late_launch", "dependent=cached"], [])
 
     def test_strong_accesses_of_both_kernels_are_their_own_protocol(self):
@@ -563,7 +563,7 @@ class Dependents(Recorder):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], [])
 
     def test_a_launch_behind_a_wait_that_cannot_be_executed_is_judged_by_its_pointers(self):
-        may = "possible: it may access memory that writer accesses, according to the launches' pointers; not executed: "
+        may = "possible: it may access memory that writer accesses, according to the launches' pointers; one of them could not be executed: "
         rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=far_late")
         self.assertEqual([(row[:4], row[4].startswith(may)) for row in rows], [(["far_late", "writer (earlier)", "some, ld.global.u32", "none"], True)])
         rows, *_ = self.table("plain=far_late", "dependent=idle", "dependent=waits")
@@ -581,7 +581,7 @@ class Dependents(Recorder):
             rows, *_ = self.table("plain=writer", "dependent=unread", f"dependent={last}")
             verdicts = {(row[0], row[1]): row[4] for row in rows}
             self.assertEqual(verdicts[last, "writer (earlier)"],
-                             "possible: reads memory that writer writes, unless unread, which runs between them and whose PTX could not be read, waits")
+                             "possible: reads memory that writer writes, unless unread, which runs between them, waits (its PTX could not be read)")
 
     def test_a_launch_without_the_attribute_waits_for_all_before(self):
         self.assertEqual(self.table("plain=writer", "plain=early")[1], "0 different programmatic dependent launches, 0 right")
@@ -610,7 +610,7 @@ class Dependents(Recorder):
     def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
         rows, *_ = self.table("plain=writer", "dependent=far")
         self.assertEqual(rows[0][:4], ["far", "writer", "some, ld.global.u32", "none"])
-        self.assertRegex(rows[0][4], "^possible: it may access memory that writer accesses, according to the launches' pointers; not executed: far: an access by thread .* is outside of every object")
+        self.assertRegex(rows[0][4], "^possible: it may access memory that writer accesses, according to the launches' pointers; one of them could not be executed: far: an access by thread .* is outside of every object")
 
     def test_the_programs_status_comes_first(self):
         self.table("plain=writer", "dependent=early", "exit=7", status=7)
@@ -618,10 +618,10 @@ class Dependents(Recorder):
     def test_outputs_are_compared_with_runs_without_the_attribute(self):
         output = self.folder / "output"
         *_, more = self.table("plain=writer", "dependent=waits", f"output={output}", options=[f"--compare={output}", "--runs=2"], status=1)
-        self.assertEqual(more, [f"{output}\tdiffers in 2 of 2 runs from a run without programmatic dependent launches"])
+        self.assertEqual(more, [f"{output}\tdiffers in 2 of 2 runs from the output without programmatic dependent launches"])
         self.assertIn("attributes=1", output.read_text())
         *_, more = self.table("plain=writer", f"output={output}", options=[f"--compare={output}"])
-        self.assertEqual(more, [f"{output}\tequal in 3 runs from a run without programmatic dependent launches"])
+        self.assertEqual(more, [f"{output}\tequal in 3 runs to the output without programmatic dependent launches"])
 
     def test_an_output_that_is_not_written_is_named(self):
         output = self.folder / "output"
@@ -655,7 +655,7 @@ class Processes(Recorder):
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
-                self.assertIn("# of 2 processes that share memory: the devices are numbered by process\n", recorded.scenarios()["late_1"])
+                self.assertIn("# from 2 processes that share memory; the devices are numbered by process\n", recorded.scenarios()["late_1"])
                 self.assertIn("\nmemory arg0 u32[16] at 0x1000000000 = 1 0 2 0 3 device 0\n", recorded.scenarios()["late_1"])
                 self.assertEqual(recorded.check("late_1"), "race")
 
@@ -728,7 +728,7 @@ class Parts(Recorder):
     def test_parts_in_another_order_are_noted(self):
         recorded = self.of_processes("range=2 part=0 export_file part=1 export_file RUN at=1 value=1 at=0 meet tell=",
                                      "range=2 part_of_file=1 part_of_file=0 hear= at=0 meet")
-        self.assertIn("\nnote memory that is contiguous in one process has other distances in another process, which a scenario cannot express: "
+        self.assertIn("\nnote memory that is contiguous in one process is laid out differently in another process, which a scenario cannot express: "
                       "arg0, arg0_2\n", recorded.scenarios()["meet_1"])
 
     def test_memory_that_is_unmapped_is_shared_no_more(self):

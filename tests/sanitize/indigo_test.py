@@ -132,7 +132,7 @@ class Indigo(unittest.TestCase):
 
     def test_results_of_other_options_are_not_continued(self):
         self.indigo()
-        with self.assertRaisesRegex(AssertionError, "was written with other options or by another version"):
+        with self.assertRaisesRegex(AssertionError, "was written with different options or by a different version"):
             self.indigo("--schedules=4")
 
 

@@ -70,7 +70,7 @@ TEST(access_policy_window, larger_than_the_largest_is_rejected) {
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_rejected) {
   const membar::l2_facts mig{.device = 3, .l2_bytes = 8 * MiB, .max_window = 128 * MiB, .mig = true};
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096}, mig);
-  EXPECT_TRUE(says(said, "cannot hold persisting lines on device 3, because it is a MIG instance"));
+  EXPECT_TRUE(says(said, "cannot hold persisting lines on device 3, because the device is a MIG instance"));
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, mig), "")
       << "streaming needs no set-aside";
 }

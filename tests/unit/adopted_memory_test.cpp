@@ -193,14 +193,14 @@ TEST_F(adopted_memories, of_different_sizes_are_rejected_on_every_pe) {
          memory.bytes = self == 1 ? 4096 : size;
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "PE 1 has a heap whose size in bytes is 4096, but PE 0 has 16384"));
+    EXPECT_TRUE(says(each, "PE 1 has a heap with a byte size of 4096, but PE 0 has 16384"));
   }
 }
 
 TEST_F(adopted_memories, whose_table_finds_no_room_are_rejected_on_every_pe) {
   now().fails["cudaMalloc"] = {.code = cudaErrorMemoryAllocation, .device = 1};
   for (const std::string& each : thrown([&](int self) { return of(self, {5, 0, 3}); })) {
-    EXPECT_TRUE(says(each, "because PE 1 was given a device without memory for a table"));
+    EXPECT_TRUE(says(each, "because PE 1 was given a device with too little free memory for a table"));
   }
   EXPECT_TRUE(now().clean());
 }

@@ -53,7 +53,7 @@ TEST_F(all_reduce_on_the_host, uses_its_memory_in_one_stream_at_a_time) {
   EXPECT_EQ(enqueued(8, first), "") << "calls on one stream run one after the other";
   const std::string refused = enqueued(8, second);
   EXPECT_TRUE(says(refused, "membar: team of an all-reduce cannot be used on stream 0x"));
-  EXPECT_TRUE(says(refused, "may still run: wait for that stream first, or use on_after_previous, which waits"));
+  EXPECT_TRUE(says(refused, "may still be running: wait for that stream first, or use on_after_previous, which waits"));
   {
     const auto held = sums->guard(pe(0)).on_after_previous(second.handle());
     EXPECT_EQ(enqueued(8, second), "");

@@ -154,7 +154,7 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
     }
   };
   expect_all_say(in_processes(2, call),
-                 "PE 1 has a collective launch whose number of blocks is 7, but PE 0 has freed allocation number 7");
+                 "PE 1 has a collective launch with a block count of 7, but PE 0 has freed allocation number 7");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -272,7 +272,7 @@ TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {
 
 TEST_F(collective_launch_of, streams_for_some_pes_only_is_an_error) {
   fake_cuda::stream stream;
-  EXPECT_TRUE(says(in_one_process({1, 64}, {stream.handle()}), "gave streams for only some of its PEs"));
+  EXPECT_TRUE(says(in_one_process({1, 64}, {stream.handle()}), "passed streams for only some of its PEs"));
   EXPECT_TRUE(now().launches.empty());
 }
 

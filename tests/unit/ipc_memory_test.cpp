@@ -187,7 +187,7 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
       if (rank == 1) {
         std::snprintf(place, sizeof place, " at %p: ", mine.at());
       }
-      return refused(group, "no PE shares memory through CUDA IPC, because PE 1 gave " + each.words + place, mine.at());
+      return refused(group, "no PE shares memory through CUDA IPC, because PE 1 passed " + each.words + place, mine.at());
     });
   }
 }
@@ -198,9 +198,9 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
     int local = 0;
     return refused(
                group,
-               "because PE 0 gave memory that is not on a device at 0x0: allocate it with cudaMalloc, or let process_memory",
+               "because PE 0 passed memory that is not on a device at 0x0: allocate it with cudaMalloc, or let process_memory",
                rank == 0 ? nullptr : mine.at()) +
-           refused(group, "because PE 1 gave memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
+           refused(group, "because PE 1 passed memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
   });
 }
 
@@ -209,7 +209,7 @@ TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
     const allocated mine(size);
     return refused(
         group,
-        "membar: no PE shares memory through CUDA IPC, because PE 1 gave 100000 bytes, but its allocation has only 99488 "
+        "membar: no PE shares memory through CUDA IPC, because PE 1 passed 100000 bytes, but its allocation has only 99488 "
         "bytes from that address on: share fewer, or allocate more",
         mine.at(rank == 1 ? 512 : 0));
   });
@@ -228,7 +228,7 @@ TEST_F(ipc_memories, of_a_device_without_ipc_are_rejected_on_every_pe) {
   now().attribute(cudaDevAttrIpcEventSupport, 1) = 0;
   expect_success(2, [](host_group& group, int) {
     const allocated mine(size);
-    return refused(group, "because PE 1 gave memory of a device without CUDA IPC at 0x", mine.at());
+    return refused(group, "because PE 1 passed memory of a device without CUDA IPC at 0x", mine.at());
   });
 }
 
@@ -236,11 +236,10 @@ TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   now().no_access = {{1, 2}};
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
-    return refused(
-        group,
-        "membar: no PE shares memory through CUDA IPC, because the device of PE 1 has no peer access to that of PE 2: "
-        "use devices that NVLink or one PCIe root connects, or NVSHMEM",
-        mine.at());
+    return refused(group,
+                   "membar: no PE shares memory through CUDA IPC, because PE 1's device has no peer access to PE 2's device: "
+                   "use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
+                   mine.at());
   });
 }
 
@@ -298,13 +297,13 @@ TEST_F(ipc_memories, are_open_nowhere_whenever_the_callback_throws) {
 TEST_F(ipc_memories, take_a_rank_and_a_callback) {
   const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
   EXPECT_EQ(refusal([&] { const ipc_memory none(nullptr, size, 1, gather); }),
-            "membar: PE 1 of 1 cannot share memory: number the processes from 0, as the callback returns their numbers");
+            "membar: PE 1 of 1 cannot share memory: number the processes from 0, in the order of the callback's result");
   EXPECT_TRUE(says(refusal([&] { const ipc_memory none(nullptr, size, 0, nullptr); }), "without a callback"));
 }
 
 TEST_F(ipc_memories, of_several_hosts_are_rejected) {
   EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
-                   "PE 2 is on another host than PE 0, but CUDA IPC works within one host only"));
+                   "PE 2 and PE 0 are on different hosts, but CUDA IPC works only within one host"));
   EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");
   EXPECT_EQ(symmetric::detail::number_of_host(), symmetric::detail::number_of_host());
 }

@@ -205,15 +205,16 @@ TEST_F(l2_set_aside, on_a_mig_instance_is_rejected_in_a_sentence) {
   now().attribute(cudaDevAttrMaxPersistingL2CacheSize, 1) = 0;
   now().devices[1].name = "NVIDIA H200 MIG 1g.18gb";
   EXPECT_EQ(refusal([] { const membar::l2_set_aside hold(1, 1024); }),
-            "membar: 1024 bytes of L2 cannot be set aside on device 1, because it is a MIG instance, where CUDA disables the "
-            "set-aside: use "
+            "membar: 1024 bytes of L2 cannot be set aside on device 1, because the device is a MIG instance, on which CUDA "
+            "disables the set-aside: use "
             "the whole device, or leave the window out");
   EXPECT_TRUE(now().devices[1].limits_set.empty());
 }
 
 TEST_F(l2_set_aside, before_compute_capability_8_is_rejected_in_a_sentence) {
   now().attribute(cudaDevAttrMaxPersistingL2CacheSize) = 0;
-  EXPECT_TRUE(says(refusal([] { const membar::l2_set_aside hold(0, 1024); }), "no set-aside for persisting lines"));
+  EXPECT_TRUE(says(refusal([] { const membar::l2_set_aside hold(0, 1024); }),
+                   "setting L2 aside for persisting lines requires compute capability 8.0"));
 }
 
 TEST_F(l2_set_aside, under_mps_is_what_the_server_fixed) {

@@ -71,7 +71,7 @@ TEST_F(guarded_team, waits_for_what_still_runs_only_where_it_is_asked_to) {
   first.busy = true;
   { const auto held = guard.on(first.handle()); }
   const std::string refused = on(second);
-  EXPECT_TRUE(says(refused, "may still run: wait for that stream first, or use on_after_previous, which waits"));
+  EXPECT_TRUE(says(refused, "may still be running: wait for that stream first, or use on_after_previous, which waits"));
   EXPECT_TRUE(says(on_host(), "on_host_after_previous"));
   EXPECT_TRUE(second.waits_for.empty());
   { const auto ordered = guard.on_after_previous(second.handle()); }
@@ -87,7 +87,7 @@ TEST_F(guarded_team, tells_streams_apart_that_have_one_handle_after_the_other) {
   old.emplace();  // The old stream is destroyed, but work that was enqueued in it still runs.
   old->busy = true;
   ASSERT_EQ(old->handle(), handle);
-  EXPECT_TRUE(says(on(*old), "may still run"));
+  EXPECT_TRUE(says(on(*old), "may still be running"));
   { const auto ordered = guard.on_after_previous(handle); }
   EXPECT_EQ(old->waits_for.size(), 1U);
 }
@@ -137,7 +137,7 @@ TEST_F(guarded_team, knows_across_a_capture_whose_work_still_runs) {
   second.capturing = true;
   EXPECT_EQ(on(second), "") << "what is captured runs later";
   second.capturing = false;
-  EXPECT_TRUE(says(on(second), "may still run"));
+  EXPECT_TRUE(says(on(second), "may still be running"));
   EXPECT_EQ(on(first), "") << "a stream does not need to wait for its own work";
 }
 

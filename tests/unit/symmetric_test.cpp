@@ -368,7 +368,7 @@ TEST_F(heap, says_when_it_allocates_that_a_kernel_failed_whose_scope_has_ended) 
   { const scoped_array data(all.allocate<int>(8)); }
   now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(all.allocate<int>(8)); }),
-                   "a kernel that used symmetric memory whose scope has ended failed on PE 0 with cudaErrorIllegalAddress"));
+                   "an earlier kernel that used symmetric memory failed on PE 0 with cudaErrorIllegalAddress"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_TRUE(now().failures.empty());
 }
@@ -386,7 +386,7 @@ TEST_F(heap, reports_what_was_not_freed) {
 
 TEST_F(heap, changes_nothing_where_zeroing_fails) {
   now().fails = {{"cudaMemsetAsync", {1, cudaErrorIllegalAddress}}};
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(8); }), "the zeroing of an allocation failed on PE 0"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(8); }), "zeroing an allocation failed on PE 0"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_EQ(now().streams, 0);
   EXPECT_EQ(fake_cuda::current_device(), 0);
@@ -395,8 +395,8 @@ TEST_F(heap, changes_nothing_where_zeroing_fails) {
 TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
   now().no_native_atomics = {{0, 1}};
   EXPECT_TRUE(
-      says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "an atomic operation of signal<add>"));
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "name fewer operations"));
+      says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "signal<add> has an operation"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "list fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   // Objects that are only loaded and stored do not need atomics.
   const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
@@ -488,18 +488,18 @@ class heap_of_processes : public peers {
 TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
-            "membar: a collective call differs between PEs: PE 1 has a heap whose size in bytes is 8192, but PE 0 has 4096: "
+            "membar: a collective call differs between PEs: PE 1 has a heap with a byte size of 8192, but PE 0 has 4096: "
             "call it on every "
             "PE, in the same order and with the same arguments");
   cluster.other = tagged(collective::objects, 11);
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation whose number of objects is 10"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation with an object count of 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
   cluster.other = tagged(collective::objects, 2);  // A different call with the same value.
   EXPECT_TRUE(says(refusal([&] { all.free(second); }),
-                   "PE 1 has freed allocation number 2, but PE 0 has an allocation whose number of objects is 2"));
+                   "PE 1 has freed allocation number 2, but PE 0 has an allocation with an object count of 2"));
   all.free(first);
   all.free(second);
   EXPECT_EQ(all.bytes_taken(), 0U);
@@ -552,7 +552,7 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
   cluster.other = tagged(collective::placed, 256);
   cluster.after = 5;
   EXPECT_EQ(refusal([&] { return all.allocate<int>(8); }),
-            "membar: a symmetric heap differs between PEs: the next allocation of PE 1 is at byte 0, but that of PE 0 is at "
+            "membar: a symmetric heap differs between PEs: PE 1 places the next allocation at byte 0, but PE 0 places it at "
             "byte 256: a call failed on only one of them; construct the heap again on every PE");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
@@ -561,7 +561,7 @@ TEST_F(heap_of_processes, keeps_what_close_could_not_free) {
   scoped_array data(all.allocate<int>(8));
   cluster.other = tagged(collective::objects, 1);  // the other process makes another call
   EXPECT_TRUE(says(refusal([&] { data.close(); }),
-                   "PE 1 has freed allocation number 1, but PE 0 has an allocation whose number of objects is 1"));
+                   "PE 1 has freed allocation number 1, but PE 0 has an allocation with an object count of 1"));
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   EXPECT_EQ(data.on(pe(1)).size(), 8U);
   data.close();
@@ -631,9 +631,8 @@ TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks
   cluster.other = 1;  // PE 0, encoded as its number plus 1
   cluster.after = 3;  // The other process differs after size, element and alignment.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
-            "membar: an alignment of 128 bytes was requested, but the backend's memory on PE 0 has a smaller alignment: ask "
-            "for 256 at "
-            "most, or for peer_memory::mapped");
+            "membar: an alignment of 128 bytes was requested, but the backend's memory on PE 0 has a smaller alignment: "
+            "request at most 256, or use peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 

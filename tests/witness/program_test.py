@@ -142,7 +142,7 @@ def main():
         code, out, err = run(program=())
         expect("no program after --", code == 2 and "there is no program after --" in err, (code, out, err))
         code, out, err = run(options=("--fixed", "k.scenario"))
-        expect("--fixed with a program", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
+        expect("--fixed with a program", code == 2 and "--fixed and --reproducer cannot be used with a program" in err, (code, out, err))
         loaded = folder / "loaded"
         for words in ((), ("file",)):
             code, out, err = run(*words, more={"FAKE_NO_DELAYS": "1", "FAKE_MODULE": str(loaded)})

@@ -355,7 +355,7 @@ class copy_planner {
     if (bytes == 0 || bytes % unit != 0) {
       refuse("starts a copy of " + std::to_string(bytes) + " bytes; the size must be a multiple of " + std::to_string(unit));
     } else if (read > bytes) {
-      refuse("starts a copy of " + std::to_string(bytes) + " bytes that reads " + std::to_string(read));
+      refuse("starts a copy that writes " + std::to_string(bytes) + " bytes but reads " + std::to_string(read));
     } else if (is_too_large(bytes)) {
       return;
     }
@@ -629,8 +629,8 @@ class copy_planner {
     const std::uint64_t row = map_.box[0] * map_.strides[0];
     const std::uint64_t swizzled_row = row_of(static_cast<swizzle_mode>(map_.swizzle));
     if (map_.rank != i_.dimensions) {
-      refuse("starts a copy of " + std::to_string(i_.dimensions) + " dimensions with a tensor map of " +
-             std::to_string(map_.rank));
+      refuse("starts a " + std::to_string(i_.dimensions) + "-dimensional copy with a " + std::to_string(map_.rank) +
+             "-dimensional tensor map");
     } else if (map_.interleave != 0 || map_.atomicity != 0 || map_.swizzle > 3) {
       give_up(
           "starts a copy with a tensor map that has an interleaved layout or a swizzle atom larger than 16 bytes, which is "
@@ -640,8 +640,8 @@ class copy_planner {
           "starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
           (swizzled_row != 0 ? " and at most " + std::to_string(swizzled_row) + " bytes long with this swizzling mode" : ""));
     } else if (swizzled_row != 0 && row < swizzled_row) {
-      give_up("starts a copy with rows of " + std::to_string(row) + " bytes and a swizzling of " +
-              std::to_string(swizzled_row) + " bytes, which is not supported: make the rows as long as the swizzling");
+      give_up("starts a copy with rows of " + std::to_string(row) + " bytes and a swizzle size of " +
+              std::to_string(swizzled_row) + " bytes, which is not supported: make the rows as long as the swizzle size");
     } else if (map_.address % 16 != 0) {
       refuse("starts a copy with a tensor map whose tensor is not aligned to 16 bytes");
     }
@@ -824,7 +824,7 @@ program with_copies(const program& p, const std::vector<copy_counts_of_thread>& 
 std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r) {
   const auto is_own = [&](std::uint64_t address) { return thread_context::block_of(address) == c.block_number; };
   if (i.copies == copy_kind::arrival) {
-    return is_own(r.barrier) ? "" : "lets its copies arrive at an mbarrier of another block";
+    return is_own(r.barrier) ? "" : "makes its copies arrive at another block's mbarrier";
   }
   if (i.copies == copy_kind::tensor_commit) {
     return {};

@@ -73,7 +73,7 @@ class condition_reader {
 
   predicate disjunction(int depth) {
     if (depth > 100) {
-      refuse("more than 100 parentheses are nested");
+      refuse("expected at most 100 nested parentheses");
     }
     predicate left = conjunction(depth);
     while (accept("\\/") || accept("||")) {
@@ -92,7 +92,7 @@ class condition_reader {
 
   predicate factor(int depth) {
     if (depth > 100) {
-      refuse("more than 100 parentheses are nested");
+      refuse("expected at most 100 nested parentheses");
     }
     skip();
     if (text_.substr(at_, 2) != "!=" && (accept("~") || accept("!"))) {
@@ -197,7 +197,7 @@ class condition_reader {
     }
     at_ = begin;
     refuse(name.find('@') == std::string::npos
-               ? "expected a number or the name of memory" + (name.empty() ? "" : nearest_memory(memory_, name))
+               ? "expected a number or the name of a memory object" + (name.empty() ? "" : nearest_memory(memory_, name))
                : std::string("expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch"));
   }
 

@@ -195,7 +195,7 @@ std::vector<std::string> accepted_races(const program& p, const check_result& r)
   std::vector<std::pair<std::string, std::set<std::uint64_t>>> lines;  // the positions for each pair of lines
   std::map<std::uint64_t, int> sizes;
   for (const accepted_race& one : r.accepted) {
-    const std::string pair = "accepted race of " + place_of(p, one.threads[0], *one.at[0]) + " and " +
+    const std::string pair = "accepted race between " + place_of(p, one.threads[0], *one.at[0]) + " and " +
                              place_of(p, one.threads[1], *one.at[1]) + " on ";
     auto it = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == pair; });
     it = it == lines.end() ? lines.emplace(it, pair, std::set<std::uint64_t>{}) : it;

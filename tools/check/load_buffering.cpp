@@ -976,8 +976,8 @@ class load_buffering_explorer {
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "one of those executions does something that is not supported: it has a barrier with a vote, an unknown address or "
-            "predicate of a local memory access or a sync point, a thread with more than 64 events, or an access outside of "
+            "one of those executions does something that is not supported: it has a barrier with a vote, a local memory access "
+            "or a sync point whose address or predicate is unknown, a thread with more than 64 events, or an access outside of "
             "memory");
         return;
       }

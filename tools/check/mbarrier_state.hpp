@@ -56,7 +56,7 @@ struct mbarrier_outcome {
     return {before, "uses an mbarrier that is not initialized"};
   }
   if (arrivals > s.pending || (arrives(i.mbarrier) && arrivals == 0)) {
-    return {before, "arrives at an mbarrier more often in a phase than it expects, or with a count of 0"};
+    return {before, "arrives at an mbarrier more often than the phase expects, or with a count of 0"};
   }
   if (i.mbarrier == mbarrier_op::expect_arrival) {
     s.pending += amount;
@@ -70,7 +70,7 @@ struct mbarrier_outcome {
     s.bytes -= amount;
   }
   if (s.bytes > mbarrier_state::most_bytes || s.bytes < -mbarrier_state::most_bytes) {
-    return {before, "takes the number of bytes that an mbarrier expects outside the range -1048575 to 1048575"};
+    return {before, "changes the number of bytes that an mbarrier expects to a value outside the range -1048575 to 1048575"};
   }
   s.pending -= arrivals;
   s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;

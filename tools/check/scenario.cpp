@@ -194,7 +194,7 @@ class scenario_reader {
     } else if (what == "vectors") {
       const std::uint64_t bytes = number("8 or 16");
       if (bytes != 8 && bytes != 16) {
-        refuse("vectors of " + std::to_string(bytes) + " bytes are not possible: give 8 or 16");
+        refuse("vectors of " + std::to_string(bytes) + " bytes cannot be assumed: give 8 or 16");
       }
       result_.atomic_vector = static_cast<int>(bytes);
     } else if (what == "shuffle" && accept("orders")) {
@@ -334,8 +334,8 @@ class scenario_reader {
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
       refuse("the tensor map " + quote(t.name) + " has " + std::to_string(extents) + " dims, " + std::to_string(strides) +
              " strides and a box of " + std::to_string(boxes) +
-             ": it needs a type, 1 to 5 dims, a stride in bytes for each dimension but the first, and a box with as many "
-             "dimensions");
+             ": it needs a type, 1 to 5 dims, a stride in bytes for every dimension except the first, and a box with the same "
+             "number of dimensions");
     }
     t.map.rank = static_cast<int>(extents);
     check_tensor_map(t);
@@ -482,7 +482,7 @@ class scenario_reader {
           number_of(range.substr(0, dash), first) && number_of(dash == range.size() ? range : range.substr(dash + 1), last);
       const std::uint64_t next = m.unknown.empty() ? 0 : m.unknown.back().first + m.unknown.back().count;
       if (!read || first < next || last < first || last >= m.memory.count) {
-        refuse(quote(range) + " names no elements of " + quote(m.memory.name) + ", which has " +
+        refuse(quote(range) + " is not a range of elements of " + quote(m.memory.name) + ", which has " +
                std::to_string(m.memory.count) + " elements: after 'unknown', list elements in ascending order, as in 0-7 12");
       }
       m.unknown.push_back({first, last - first + 1});
@@ -511,8 +511,7 @@ class scenario_reader {
     const auto element = static_cast<std::size_t>(bytes_of(m.memory.type));
     if (bytes.size() > m.memory.count * element || bytes.size() % element != 0) {
       refuse(quote(m.file) + " has " + std::to_string(bytes.size()) + " bytes, but " + quote(m.memory.name) + " has " +
-             std::to_string(m.memory.count * element) +
-             ": the file must have as many bytes, or fewer that form whole elements");
+             std::to_string(m.memory.count * element) + ": the file must not be larger, and must contain whole elements");
     }
     for (std::size_t k = 0; k < bytes.size(); k += element) {
       std::uint64_t value = 0;
@@ -1020,9 +1019,9 @@ class preparation {
     try {
       return in_source(scenario_, [&] { return decode_kernel(module_, layouts_[layout], kernel, scenario_.atomic_vector); });
     } catch (const model::error& e) {
-      throw model::error(std::string(e.what()) + ". That is in the PTX of " + quote(source_name(kernel.name)) +
-                         ", which cannot be launched: 'membar-check --read " + scenario_.source +
-                         "' lists the kernels that can");
+      throw model::error(std::string(e.what()) + ". This is in the PTX of " + quote(source_name(kernel.name)) +
+                         ", so that kernel cannot be launched: 'membar-check --read " + scenario_.source +
+                         "' lists the kernels that can be launched");
     }
   }
 

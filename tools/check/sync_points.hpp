@@ -179,7 +179,7 @@ class sync_points {
     }
     if (const int warps = warps_of(e.sync_point); warps != 0 && warps_at(g, e.thread, e.sync_point, turn, true) > warps) {
       return "more warps of the block arrive at " + barrier + " than the " + std::to_string(warps) +
-             " that it expects; which of them pass depends on timing, which is not supported: launch a block with as many "
+             " that it expects, so timing determines which warps pass, which is not supported: launch a block with as many "
              "warps as the barrier expects";
     }
     return {};

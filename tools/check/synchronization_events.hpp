@@ -379,15 +379,15 @@ class synchronization_events {
     const std::uint32_t first_in_block = context.number_in_block() - static_cast<std::uint32_t>(e.thread - first);
     if (first_in_block + static_cast<std::uint32_t>(starters) > context.block_size()) {
       state_.report(g, check_status::undefined,
-                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which needs " +
-                        std::to_string(starters) + " threads together, but its block has " +
+                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which " +
+                        std::to_string(starters) + " threads must execute together, but its block has only " +
                         std::to_string(context.block_size() - first_in_block));
       return false;
     }
     e.starts = free_copy(g, e.thread, starters);
     if (e.starts < 0) {
       state_.report(g, check_status::gave_up,
-                    "thread " + std::to_string(e.thread) + " starts an asynchronous copy beyond the limit of " +
+                    "thread " + std::to_string(e.thread) + " starts an asynchronous copy that exceeds the limit of " +
                         std::to_string(most_copies) + " for all threads together: use a smaller launch or fewer rounds");
       lacking_ = {first, starters};
       return false;

@@ -154,8 +154,8 @@ namespace {
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
     case model::event_kind::barrier:
-      return e.chosen    ? (e.value.low != 0 ? "is executed only if an unknown value has the required result"
-                                             : "is skipped only if an unknown value has the required result")
+      return e.chosen    ? (e.value.low != 0 ? "is executed only if an unknown value makes the thread execute it"
+                                             : "is skipped only if an unknown value makes the thread skip it")
              : e.arrives ? "arrives"
                          : "continues";
     default:
@@ -319,8 +319,8 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
   if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
     return both +
-           "; threads synchronize between them, but without both a tcgen05.fence::before_thread_sync before the "
-           "synchronization and a tcgen05.fence::after_thread_sync after it";
+           "; threads synchronize between the two accesses, but a tcgen05.fence::before_thread_sync before the synchronization "
+           "or a tcgen05.fence::after_thread_sync after it is missing";
   }
   if (x.via != y.via && precedes(x, y.base)) {
     return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";

@@ -931,7 +931,7 @@ const std::vector<rule>& rules() {
       {"cluster-exit", "a block may have exited when its shared memory is accessed",
        "synchronize the cluster before its blocks end: cooperative_groups::this_cluster().sync()", cluster_exit},
       {"relaxed-cluster-arrival", "a relaxed arrival publishes data",
-       "let the arrival release, as cooperative_groups::this_cluster().barrier_arrive() does", relaxed_cluster_arrival},
+       "use an arrival that releases, such as cooperative_groups::this_cluster().barrier_arrive()", relaxed_cluster_arrival},
       {"read-only-load", "ld.global.nc reads memory that the kernel writes",
        "read with an ordinary load: without __ldg(), and without const __restrict__ on the pointer", read_only_load},
       {"mask-without-caller", "a lane may execute an instruction with a mask that does not contain it",

@@ -280,7 +280,7 @@ class instruction_reader {
     i_.via = proxy_of(head_);
     set_bytes(m);
     if (!m.what) {
-      fail(word_, quote(word_.text) + " has no operation: write add, exch, cas, ...");
+      fail(word_, quote(word_.text) + " has no operation: write one, such as add, exch or cas");
     }
     if (m.weak || m.is_volatile || m.mmio || (m.order && *m.order == memory_order::seq_cst) || m.elements > 1) {
       fail(word_, quote(word_.text) + ": the order of an atomic must be relaxed, acquire, release or acq_rel");

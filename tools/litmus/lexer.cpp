@@ -105,7 +105,7 @@ int lexer::expect_small(const char* what) {
   const token t = peek();
   const std::int64_t value = expect_number(what);
   if (value < 0 || value > 1000000) {
-    fail(t, std::string(what) + " is out of range");
+    fail(t, std::string(what) + " must be from 0 to 1000000");
   }
   return static_cast<int>(value);
 }

@@ -337,7 +337,7 @@ class state_reader {
     } while (in_.accept(","));
     if (where.host) {
       if (given.size() != 1) {
-        fail(thread, "a host thread cannot have another place");
+        fail(thread, "the place of a host thread is only 'host': remove the rest");
       }
     } else if (given.count("cta") == 0 || given.count("gpu") == 0) {
       fail(thread, "a place needs both cta and gpu, as in 'P0@cta 0,gpu 0'");
@@ -501,7 +501,7 @@ class condition_reader {
 
   int read_negation(std::vector<condition_node>& nodes, int depth) {
     if (depth > 200) {
-      fail(in_.peek(), "this condition is nested too deeply");
+      fail(in_.peek(), "the parentheses of this condition are nested more than 200 levels deep");
     }
     if (in_.at_symbol("~") || in_.at_symbol("!") || in_.at_word("not")) {
       in_.take();
@@ -776,7 +776,7 @@ class litmus_reader {
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });
     for_each_array_access([&](const instruction& i, const std::string& array) {
       if (sizes[array].size() > 1) {
-        throw error(i.line, 1, "the model does not decide mixed-size accesses to the array " + quote(array) + "");
+        throw error(i.line, 1, "the model does not cover mixed-size accesses to the array " + quote(array) + "");
       }
     });
   }

@@ -62,7 +62,7 @@ std::vector<checked_reading> checked_readings() {
 }
 
 std::string depends_on(std::string_view reading) {
-  return "; this depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " chooses the other one";
+  return "; this depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " selects the other reading";
 }
 
 bool chosen_readings::take(std::string_view name) {

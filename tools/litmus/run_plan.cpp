@@ -269,7 +269,7 @@ void run_plan::lay_out() {
     if (physical(static_cast<int>(l)) != l && test_.locations[l].address == static_cast<int>(l)) {
       throw model::error(membar_tools::quote(test_.location_names[l]) + " is another virtual address of " +
                          membar_tools::quote(test_.location_names[physical(static_cast<int>(l))]) +
-                         ", but the memory of a run has only one address");
+                         ", but in a run, every location has only one address");
     }
     if (test_.locations[l].arrivals != 0 || physical(static_cast<int>(l)) != l) {
       continue;

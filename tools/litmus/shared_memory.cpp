@@ -43,7 +43,7 @@ class shared_memory {
       if (!same_cluster(at(test_.threads, r.thread).where, at(test_.threads, r.owner).where)) {
         fail(r.word, "P" + std::to_string(at(test_.threads, r.thread).number) + " is not in the cluster of P" +
                          std::to_string(at(test_.threads, r.owner).number) +
-                         ", whose shared memory it accesses: only threads of one cluster can");
+                         ", whose shared memory it accesses: only threads of the same cluster can access it");
       }
       for (const auto& [instance, index] : instances_) {
         if (address_value(instance.first) == old && same_block_of(instance.second, r.owner)) {
@@ -104,7 +104,7 @@ class shared_memory {
       }
       if (o.initial == address_value(l)) {
         throw error(quote(at(test_.location_names, other)) + " holds the address of " + quote(name) +
-                    ", which is shared memory: each block has its own. Start with the address in a register");
+                    ", which is shared memory, so each block has its own copy: initialize a register with the address instead");
       }
     }
     for_each_access(l, [&](int t, const instruction& i, int, state_space space) {

@@ -325,7 +325,7 @@ std::string thread_writer::modification(const instruction& i) {
       need(i.bytes >= 2, "2, 4, 8 and 16 bytes");
       return ".cas" + type(i, "b");
     default:
-      refuse("PTX has no such read-modify-write; only the model can decide this test");
+      refuse("PTX has no such read-modify-write; only the model can check this test");
   }
 }
 

@@ -577,7 +577,7 @@ class job_analysis {
     if (reads || late_reads) {
       row.sentence = "reads memory that " + row.other + " writes";
     } else if (cached) {
-      row.sentence = "may read memory that " + row.other + " writes before it waits";
+      row.sentence = "may read, before it waits, memory that " + row.other + " writes";
     }
     if (writes || late_writes) {
       row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes memory that " + row.other + " accesses");
@@ -620,8 +620,8 @@ class job_analysis {
     }
     if (found) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence =
-          "it may access memory that " + row.other + " accesses, according to the launches' pointers; not executed: " + why;
+      row.sentence = "it may access memory that " + row.other +
+                     " accesses, according to the launches' pointers; one of them could not be executed: " + why;
       finish(std::move(row), other, false);
     }
     return found;
@@ -630,7 +630,7 @@ class job_analysis {
   void finish(dependent_row row, const earlier_launch& other, bool late) {
     if (!other.unknown.empty()) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence += ", unless " + other.unknown + ", which runs between them and whose PTX could not be read, waits";
+      row.sentence += ", unless " + other.unknown + ", which runs between them, waits (its PTX could not be read)";
     } else if (late) {
       row.sentence += ", and the kernel between them does not wait for it";
     }

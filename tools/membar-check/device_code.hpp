@@ -33,7 +33,7 @@ struct ptx_source {
 /// The advice for a file that contains only machine code.
 inline constexpr std::string_view how_to_have_ptx =
     "compile with -gencode=arch=compute_90a,code=[sm_90a,compute_90a] (PyTorch: TORCH_CUDA_ARCH_LIST=9.0a+PTX), so that the "
-    "file has PTX";
+    "file contains PTX";
 
 struct device_code {
   std::vector<ptx_source> ptx;

@@ -328,7 +328,7 @@ class lint_report {
     std::cout << (counts.empty() ? ", no warning" : "")
               << (suppressed_ == 0 ? "" : ", " + std::to_string(suppressed_) + " allowed");
     if (!not_read_.empty()) {
-      std::cout << "; " << not_read_.size() << " not read, the first: " << not_read_[0]["reason"].get<std::string>();
+      std::cout << "; " << not_read_.size() << " not read, the first because: " << not_read_[0]["reason"].get<std::string>();
     }
     std::cout << "\n";
     if (images_without_ptx_ != 0) {
@@ -391,8 +391,8 @@ class lint_report {
   /// Returns a clause that says what was checked in code without PTX.
   [[nodiscard]] std::string what_of_machine_code() const {
     if (!has_nvdisasm()) {
-      return "they were not linted (with nvdisasm from PyPI's nvidia-cuda-nvdisasm, programmatic dependent launch would be "
-             "checked)";
+      return "they were not linted (to check programmatic dependent launches in them, install nvdisasm, for example "
+             "nvidia-cuda-nvdisasm from PyPI)";
     }
     return "only programmatic dependent launch was checked in them, in " + std::to_string(machine_kernels_) +
            (machine_kernels_ == 1 ? " kernel" : " kernels");
@@ -455,7 +455,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--fail-on", how.fail_on, "exit with 1 if there is a warning of at least this confidence (high)")
       ->check(levels);
   app.add_option("--allow", how.allow,
-                 "a file of warnings to hide; each line has a rule and a part of the name of a kernel or source file")
+                 "a file of warnings to hide; each line has a rule and part of a kernel's or source file's name")
       ->type_name("FILE");
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")

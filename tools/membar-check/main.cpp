@@ -147,7 +147,7 @@ void explore(checked_file& file, const request& how) {
     file.warnings = users.warnings();
     for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
       if (how.options.readings.takes(one)) {
-        file.warnings.push_back("with the other choice for the reading " + std::string(name));
+        file.warnings.push_back("with the other interpretation of the reading " + std::string(name));
       }
     }
     if (check::asks_launch_control(file.prepared.checked)) {

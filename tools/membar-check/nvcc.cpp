@@ -79,16 +79,18 @@ constexpr std::string_view options_without_value[] = {"-G",
 /// Throws if nvcc, called with the words of a scenario, might do more than compile.
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
-    throw membar::model::error("the source " + membar_tools::quote(source) +
-                               " cannot be passed to nvcc: rename it without $, `, \\, \" and a leading -");
+    throw membar::model::error(
+        "the source " + membar_tools::quote(source) +
+        " cannot be passed to nvcc: rename it so that it contains no $, `, \\ or \" and does not begin with -");
   }
   for (std::size_t k = 0; k < options.size();) {
     const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
     if (taken == 0) {
-      throw membar::model::error(membar_tools::quote(options[k]) +
-                                 " is not an nvcc option that a scenario may give. A scenario may give -I, -isystem, -include, "
-                                 "-D and -U, with values without $, `, \\ and \", and the options that select the target of "
-                                 "the device code; for other options, compile the source yourself and name the .ptx");
+      throw membar::model::error(
+          membar_tools::quote(options[k]) +
+          " is not an nvcc option that a scenario may use. It may use -I, -isystem, -include, -D and -U, "
+          "with values that contain no $, `, \\ or \", and the options that select the device code's "
+          "target. For other options, compile the source yourself and name the .ptx");
     }
     k += taken;
   }

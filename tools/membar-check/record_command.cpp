@@ -133,7 +133,7 @@ void say_recorded(const recording& of) {
   }
   if (!of.used_cuda) {
     say("The program did not initialize CUDA, so nothing was recorded: run it on a machine with a GPU and NVIDIA's driver "
-        "(libcuda.so.1). Static programs and programs with the set-user-ID bit cannot be recorded");
+        "(libcuda.so.1). Statically linked and set-user-ID programs cannot be recorded");
   } else if (of.scenarios.empty()) {
     say("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation, a "
         "fence, an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch; --kernels=REGEX and "
@@ -205,7 +205,8 @@ bool compare_outputs(const record_request& asked) {
     }
     std::cout << (differ[k] == 0 ? "equal in " + std::to_string(asked.runs)
                                  : "differs in " + std::to_string(differ[k]) + " of " + std::to_string(asked.runs))
-              << (asked.runs == 1 ? " run" : " runs") << " from a run without programmatic dependent launches\n";
+              << (asked.runs == 1 ? " run" : " runs") << (differ[k] == 0 ? " to" : " from")
+              << " the output without programmatic dependent launches\n";
     wrong = wrong || differ[k] != 0;
   }
   return wrong;
@@ -262,9 +263,9 @@ int record_command(const std::vector<std::string>& words) {
   app.add_flag(
       "--pdl", asked.dependents,
       "report the programmatic dependent launches that access the memory of preceding kernels too early; record no scenarios");
-  app.add_option(
-         "--compare", asked.compared,
-         "with --pdl: compare this file, which PROGRAM writes, with the one from runs without programmatic dependent launches")
+  app.add_option("--compare", asked.compared,
+                 "with --pdl: compare this file, which PROGRAM writes, with the file that it writes without programmatic "
+                 "dependent launches")
       ->type_name("FILE");
   app.add_option("--runs", asked.runs, "with --compare: the number of runs to compare (3)")->check(CLI::Range(1U, 1000U));
   app.add_option("--from", asked.from, "write the scenarios for records that the Python package wrote")
@@ -298,7 +299,7 @@ int record_command(const std::vector<std::string>& words) {
 }
 
 int attach_command(const std::vector<std::string>& words) {
-  CLI::App app("Adds the PTX of a source to recorded scenarios that have none.", "membar-check attach");
+  CLI::App app("Adds the PTX of a source to recorded scenarios that have no PTX.", "membar-check attach");
   app.footer("membar-check attach NAME.scenario... --source FILE [-- NVCC_OPTION...]");
   std::vector<std::string> scenarios;
   std::vector<std::string> options;

@@ -492,9 +492,10 @@ std::vector<recorded_job> jobs_of(const fs::path& records) {
     for (std::size_t p = 0; p < members.size(); ++p) {
       out.push_back(job_reader({of_job[p]}, {members[p]}, shared).read());
     }
-    out.back().complaints.insert(
-        std::to_string(members.size()) + " processes share memory on " + std::to_string(reader.devices()) +
-        " devices, but a scenario has at most 16 devices and 64 processes, so each process is recorded as separate scenarios");
+    out.back().complaints.insert(std::to_string(members.size()) + " processes share memory on " +
+                                 std::to_string(reader.devices()) +
+                                 " devices, but a scenario has at most 16 devices and 64 processes, so the launches of each "
+                                 "process are recorded as separate scenarios");
   }
   return out;
 }

@@ -456,7 +456,7 @@ class scenario_writer {
       names += m.is_elsewhere && has_neighbours ? (names.empty() ? "" : ", ") + m.name : "";
     }
     return names.empty() ? ""
-                         : "note memory that is contiguous in one process has other distances in another process, which a "
+                         : "note memory that is contiguous in one process is laid out differently in another process, which a "
                            "scenario cannot express: " +
                                names + "\n";
   }
@@ -750,7 +750,8 @@ class scenario_writer {
       processes.insert(l->process);
     }
     if (processes.size() > 1) {
-      out += "# of " + std::to_string(processes.size()) + " processes that share memory: the devices are numbered by process\n";
+      out +=
+          "# from " + std::to_string(processes.size()) + " processes that share memory; the devices are numbered by process\n";
     }
     for (const recorded_launch* l : launches_) {
       out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +
@@ -758,7 +759,8 @@ class scenario_writer {
              std::to_string(l->architecture) + " with " + std::to_string(l->multiprocessors) + " multiprocessors" +
              (l->cooperative ? "; a cooperative launch" : "") +
              (l->graph_launch != 0 ? "; a node of a graph, whose memory was copied before the graph's launch" : "") +
-             (l->cluster[1] > 1 || l->cluster[2] > 1 ? "; its cluster has more dimensions than this format" : "") + "\n";
+             (l->cluster[1] > 1 || l->cluster[2] > 1 ? "; its cluster has more dimensions than this format supports" : "") +
+             "\n";
       for (int j = 0; j < indices_.front(); ++j) {
         const recorded_launch& other = all_[static_cast<std::size_t>(j)];
         if (other.group != l->group && l->before.count(j) == 0 && share_memory(*l, other)) {

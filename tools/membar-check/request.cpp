@@ -44,7 +44,7 @@ constexpr const char* usage =
     "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
     "Each of the last four has its own --help.\n\n";
 constexpr const char* statuses =
-    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
+    "Exit status: 0 if every file is verified; otherwise 2 if a file had an error, else 1 if a fault was found, else 3.";
 constexpr const char* options_are_in_help = "membar-check --help lists the options\n";
 constexpr std::uint64_t most_changes = 6;
 constexpr const char* repair_name = "--repair{3}";  ///< includes the default value
@@ -107,9 +107,9 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
       "--no-symmetry", [&how] { how.options.symmetry = false; },
       "also explore executions that differ only by a permutation of equal threads");
   number("--random", how.options.random_executions, "a number of executions, at least 1",
-         "explore N random executions instead of all, for programs that are too large; prints\nthe seed of a finding");
+         "explore N random executions instead of all of them, for programs that are too large;\nprints the seed of a finding");
   number("--seed", how.options.seed, "a number, at least 1",
-         "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding shows it again");
+         "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding reproduces it");
   app.add_flag(repair_name, repair,
                "for a file that is not verified, find the smallest sets of at most N changes to orders,\nscopes, fences and "
                "barriers that make it verify (N is 1 to 6, default 3); for a\nverified file, list the orders that are stronger "
@@ -147,10 +147,9 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "with sync points and shuffles")
       ->type_name("N|all");
   app.add_flag("--read", how.read,
-               "for a FILE that is a source (.ptx or .cu), print for each kernel a line FILE, TAB,\n"
-               "KERNEL, TAB, and 'read' or 'refused', TAB and why. Explores nothing");
-  app.add_flag("--quiet", how.quiet,
-               "print only the result lines, without the execution that breaks a rule and without progress");
+               "for a FILE that is a source (.ptx or .cu), print one line per kernel: FILE, TAB,\nKERNEL, TAB, and 'read', or "
+               "'refused', TAB and the reason; explores nothing");
+  app.add_flag("--quiet", how.quiet, "print only the result lines: no execution that breaks a rule, and no progress");
 }
 
 /// Rejects combinations of options that contradict each other.
@@ -170,7 +169,9 @@ void check_together(const request& how) {
     throw wrong_usage("--repair explores all executions, and --random does not: use only one of them");
   }
   if (!how.costs.empty() && how.repair == 0) {
-    throw wrong_usage("--costs says what the changes of --repair cost, but --repair is not given");
+    throw wrong_usage(
+        "--costs gives the cost of the changes that --repair tries, but --repair was not given: add --repair, or leave --costs "
+        "out");
   }
 }
 

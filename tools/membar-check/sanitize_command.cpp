@@ -66,7 +66,7 @@ class allowed_findings {
       if (all.size() < 2 || !is_status(all[0])) {
         throw membar::model::error(
             file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
-            " is not a suppression: give a status, for example race, and a part of a place or of a kernel's name");
+            " is not a suppression: write a status, such as race, and part of a place or of a kernel's name");
       }
       entries_.push_back(std::move(all));
     }
@@ -217,7 +217,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.stated = file.prepared.stated;
   for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
     if (how.run.readings.takes(one)) {
-      file.stated.push_back("with the other choice for the reading " + std::string(name));
+      file.stated.push_back("with the other interpretation of the reading " + std::string(name));
     }
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -400,7 +400,7 @@ int sanitize_command(const std::vector<std::string>& words) {
   app.add_option("--schedules", how.run.schedules, "the number of schedules (10)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
   app.add_option("--seed", how.run.seed,
-                 "the seed of the first schedule (1); --schedules=1 with the seed of a finding shows it again")
+                 "the seed of the first schedule (1); --schedules=1 with the seed of a finding reproduces it")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--jobs", how.run.jobs,
                  "the number of host threads, which run schedules, or independent blocks of one schedule, concurrently (1)")

@@ -42,7 +42,7 @@ const std::string& ptx_of(const check::scenario& s) {
     std::string ptx;
     if (std::filesystem::path(s.source).extension() == ".ptx") {
       if (!s.options.empty()) {
-        throw membar::model::error("the scenario gives compiler options, but its source is PTX: " +
+        throw membar::model::error("the source is PTX, which takes no compiler options: leave out " +
                                    membar_tools::quote(s.options.front()));
       }
       try {

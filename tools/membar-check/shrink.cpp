@@ -110,7 +110,7 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
       }
       return result;
     }
-    result.why_not = "with at most " + std::to_string(most) + " blocks along each dimension: " + wrong;
+    result.why_not = "with at most " + std::to_string(most) + " blocks along each dimension, this error occurs: " + wrong;
   }
 }
 

@@ -262,10 +262,11 @@ class text_writer final : public report {
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
-             << " of orders, scopes, fences and barriers makes it verify" << explorations;
+             << " to orders, scopes, fences and barriers makes it verify" << explorations;
       }
       out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
                : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
+               : found.left_out            ? ""
                                            : "; the kernel needs a different change, or has more than one fault")
            << "\n";
     }
@@ -273,7 +274,8 @@ class text_writer final : public report {
       const check::repair& one = found.repairs[k];
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
            << "; verified, " << one.counts.executions << " executions"
-           << (one.only_strong ? "; the race is gone, but only final conditions can say which values may be read" : "") << "\n";
+           << (one.only_strong ? "; the race is gone, but only final conditions can specify which values may be read" : "")
+           << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
       }

@@ -692,7 +692,8 @@ int witness_command(const std::vector<std::string>& given) {
     }
     if (!how.program.empty() && (!how.fixed.empty() || !how.reproducer.empty())) {
       throw membar::model::error(
-          "--fixed and --reproducer are for scenarios that are launched: a program is its own test; leave them out");
+          "--fixed and --reproducer cannot be used with a program, because witness does not launch the scenario then: leave "
+          "them out");
     }
     return witness_file(how);
   } catch (const CLI::CallForHelp&) {

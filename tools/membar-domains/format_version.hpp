@@ -19,6 +19,6 @@ inline constexpr int records_version = 2;
 inline constexpr int report_version = 1;
 
 inline constexpr const char* one_version =
-    "the membar-domains command and the library it preloads have different versions: install both from one build";
+    "the membar-domains command and the library it preloads have different versions: install both from the same build";
 
 }  // namespace membar_domains

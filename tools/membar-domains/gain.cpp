@@ -337,8 +337,8 @@ std::string sentence(const gain_report& report, bool whole_runs) {
     out += " This gain cannot be distinguished from none.";
   }
   if (report.fewest_turns < enough_turns) {
-    out += " The intervals are based on only " + std::to_string(report.fewest_turns) +
-           (report.fewest_turns == 1 ? " turn" : " turns") + " of a mode: " +
+    out += " The intervals are based on as few as " + std::to_string(report.fewest_turns) +
+           (report.fewest_turns == 1 ? " turn" : " turns") + " per mode: " +
            (whole_runs ? "use --runs=" + std::to_string(enough_turns) + " or more."
                        : "run the program longer, or use a smaller --turn.");
   }

@@ -124,7 +124,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     if (far && domain.substr(colon) != ":far") {
       throw error(
           where + ": '" + domain + "' ends in ':" + domain.substr(colon + 1) +
-          "': after the domain, write :far to select launches with a pointer to a peer's or the host's memory, or nothing");
+          "': after the domain, write nothing, or :far to select launches with a pointer to a peer's or the host's memory");
     }
     std::string pattern;
     std::getline(words >> std::ws, pattern);

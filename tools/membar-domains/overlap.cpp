@@ -451,9 +451,9 @@ std::string sentence(const overlap_report& report) {
            room;
   }
   const std::string measure =
-      report.to_host() ? " These are stores to the host: in measurements, another domain recovered from none to 0.63 of such a "
-                         "delay, and less if the delayed kernels access more memory; membar-domains try measures the gain "
-                         "here. The copy engine (cudaMemcpyAsync) delays no kernels: let it move the data."
+      report.to_host() ? " These are stores to the host: in measurements, another domain recovered 0 to 0.63 of such a delay, "
+                         "and less if the delayed kernels access more memory; membar-domains try measures the gain "
+                         "here. The copy engine (cudaMemcpyAsync) does not delay kernels: use it to move the data."
                        : " membar-domains try measures how much of this delay moving it to another domain recovers.";
   if (report.held_up_count == 0 && report.unknown == 0) {
     return "Kernels ran concurrently with " + names.text +

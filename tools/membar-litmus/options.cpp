@@ -36,7 +36,7 @@ constexpr std::string_view usage =
     "If a PATH is a folder, every *.litmus file in it and below is a test. A command gives up on a test after --time=S seconds "
     "of\none core (default 30), after --limit=N steps of the model's search (default 300000000), or when the states of the "
     "search\nneed more than --memory=MIB (default 256); 0 removes a limit. A loop that does more than wait is an error if it "
-    "may jump\nback more than once; --bounded decides only the shorter runs, and marks the verdict as bounded. Where the PTX "
+    "may jump\nback more than once; --bounded checks only the shorter runs, and marks the verdict as bounded. Where the PTX "
     "ISA is\nambiguous, --reading=NAME selects the other reading of one rule, and --readings=lenient or strict selects one "
     "side for all.\nAn access to an undeclared location is reported as a warning; with --strict it is an error.\nEvery command "
     "prints its report as --format=text (the default) or --format=json, also spelled --json: one JSON document\nper test, each "

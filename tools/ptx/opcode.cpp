@@ -1092,7 +1092,9 @@ void opcode_reader::tensor_copy() {
   i_.completes = take("mbarrier::complete_tx::bytes") ? model::completion::mbarrier : model::completion::bulk_group;
   i_.group = loads ? async_group::none : async_group::bulk;
   if ((to == state_space::shared) != loads || loads != (i_.completes == model::completion::mbarrier)) {
-    refuse("is not a PTX tensor copy: a copy to shared memory completes on an mbarrier, a copy from it in a bulk group");
+    refuse(
+        "is not a PTX tensor copy: a copy to shared memory completes on an mbarrier, and a copy from shared memory completes "
+        "in a bulk group");
   }
 }
 
@@ -1114,7 +1116,7 @@ void opcode_reader::of_tensor_memory() {
 
 void opcode_reader::other_tensor_operation() {
   give_up(
-      "only the allocation, fences, ld, st, cp, mma and commit of tcgen05 are modelled: check the kernel without this "
+      "of tcgen05, only allocation, fences, ld, st, cp, mma and commit are modelled: check the kernel without this "
       "instruction");
 }
 
@@ -1143,7 +1145,7 @@ void opcode_reader::tensor_access() {
       {"32x32b", 32, 1}, {"16x64b", 16, 2}, {"16x128b", 16, 4}, {"16x256b", 16, 8}, {"16x32bx2", 16, 1}};
   const bool stores = i_.mode == 1;
   if (take("red")) {
-    give_up("loads of tensor memory that reduce are not modelled: load the values and reduce them");
+    give_up("reducing loads of tensor memory are not modelled: load the values, and then reduce them");
     return;
   }
   const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
@@ -1184,7 +1186,7 @@ void opcode_reader::tensor_fill() {
   if (words_.size() > 1 && std::any_of(words_.begin() + 1, words_.end(), [](auto w) {
         return w.find("b6x16") == 0 || w.find("b4x16") == 0 || w.find("b8x16") == 0;
       })) {
-    give_up("copies to tensor memory that expand numbers are not modelled: copy 8-bit numbers");
+    give_up("expanding copies to tensor memory are not modelled: copy 8-bit numbers");
     return;
   }
   skip({"warpx2::02_13", "warpx2::01_23", "warpx4"});

@@ -395,7 +395,7 @@ class ptx_reader {
     const ptx_token token = now();
     if (token.is("{")) {
       if (scopes_.size() > 64) {
-        refuse(token, "more than 64 blocks are nested");
+        refuse(token, "the blocks are nested more than 64 levels deep");
       }
       block();
     } else if (accept(";")) {
@@ -555,7 +555,7 @@ class ptx_reader {
   ptx_operand operand(int depth) {
     const ptx_token token = now();
     if (depth > 4) {
-      refuse(token, "more than 4 lists are nested in an operand");
+      refuse(token, "the lists in an operand are nested more than 4 levels deep");
     }
     ptx_operand o;
     if (accept("[")) {

@@ -48,8 +48,9 @@ class asynchronous_operations {
     const int first = l.local - static_cast<int>(l.local % static_cast<unsigned>(starters));
     if (first + starters > static_cast<int>(l.home->lanes.size())) {
       return fail(l, check_status::undefined,
-                  "executes '" + i.text + "', which needs " + std::to_string(starters) +
-                      " threads together, but its block has " + std::to_string(static_cast<int>(l.home->lanes.size()) - first));
+                  "executes '" + i.text + "', which " + std::to_string(starters) +
+                      " threads must execute together, but its block has only " +
+                      std::to_string(static_cast<int>(l.home->lanes.size()) - first));
     }
     const std::shared_ptr<operation> one = starters == 1 ? new_operation(l, i, 1) : shared_operation(l, i, first, starters);
     if (l.local == first && !plan(l, *one)) {

@@ -805,7 +805,7 @@ class schedule_run {
         break;
       case thread_status::unknown_operand:
         out_.add(check_status::gave_up,
-                 "an unknown value decides what '" + i.text + "' of " + number +
+                 "an unknown value determines what '" + i.text + "' of " + number +
                      " does: membar-check does not compute the results of some instructions, such as matrix instructions",
                  l);
         break;

@@ -33,11 +33,11 @@ void require_launchable(const check::scenario& s) {
     throw model::error(line, 1, "witness launches kernels on one GPU, and does not support " + what);
   };
   if (!s.tensors.empty()) {
-    refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor with other copies");
+    refuse(s.tensors.front().line, "a scenario with tensor maps: use copies without a tensor map");
   }
   for (const check::scenario::launch_line& l : s.launches) {
     if (l.request.host) {
-      refuse(l.line, "host threads: let a kernel do what '" + l.kernel + "' does");
+      refuse(l.line, "host threads: replace '" + l.kernel + "' with a kernel");
     }
     if (l.request.device != 0 || l.request.domain != 0) {
       refuse(l.line, "kernels on several devices or in memory synchronization domains: put all of them on device 0, domain 0");
@@ -407,7 +407,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     result.launched.ptx = std::move(rewritten.text);
     sites[kernel->name] = std::move(rewritten.sites);
     if (!rewritten.one_copy.empty()) {
-      result.launched.one_copy = "kernel " + check::source_name(kernel->name) + ", " + rewritten.one_copy;
+      result.launched.one_copy = "in kernel " + check::source_name(kernel->name) + ", " + rewritten.one_copy;
     }
   }
   forbid_copies(result.launched);

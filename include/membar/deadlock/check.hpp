@@ -191,9 +191,9 @@ class checker {
       const std::vector<std::size_t> left = watch_->left();
       all.push_back({hazard::cycle,
                      "membar: cycle: " + text.whole(watch_->node_at(left.front()).operation) +
-                         " never ends, because the operation that it waits for comes after more than " + std::to_string(rest_) +
-                         " of the " + std::to_string(left.size()) +
-                         " operations that never run: check a shorter part of the program",
+                         " never ends, and the cause was not found, because only " + std::to_string(rest_) + " of the " +
+                         std::to_string(left.size()) +
+                         " operations that never run could be examined: check a shorter part of the program",
                      {}});
     }
     if (of_a_host_wait && !all.empty() && all.front().cycle.empty()) {

@@ -172,7 +172,7 @@ class recorder {
   /// stream joins the capture.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
-    need_pe(who.index(), "the PE");
+    need_pe(who.index(), "the PE of a capture");
     if (captures_.contains({who.index(), stream})) {
       throw error(cudaErrorIllegalState, "membar: a stream of PE %d is already being captured: end that capture first",
                   who.index());

@@ -222,8 +222,8 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
-                "membar: vector atomics require compute capability 9.0: compile this code only for sm_90 or newer, or use the "
-                "elements one at a time");
+                "membar: vector atomics require compute capability 9.0: compile this code only for sm_90 or newer, or access "
+                "the elements one at a time");
 }
 
 /// The kind of code that implements an operation.

@@ -197,8 +197,8 @@ class engine {
     if (hung_) {
       throw error(cudaErrorLaunchTimeout,
                   "membar: the kernel of an earlier test is still running, because one of its loops does not check "
-                  "abandoned(): end this "
-                  "process to run further tests");
+                  "abandoned(): run further "
+                  "tests in a new process");
     }
     if (test.outcomes() > max_outcomes) {
       throw error(cudaErrorInvalidValue,

@@ -41,7 +41,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
   [[nodiscard]] static void* allocated(std::size_t size) {
     void* memory = nullptr;
     check(cudaMalloc(&memory, size),
-          "the device has too little free memory for the test: use a smaller batch, stride, share or number of lines");
+          "the device has too little free memory for the test: use a smaller batch, stride or share, or fewer lines");
     return memory;
   }
 };

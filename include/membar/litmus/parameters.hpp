@@ -117,12 +117,12 @@ inline constexpr parameter_row parameter_table[] = {
 /// Returns the valid values of a parameter, in words.
 [[nodiscard]] inline std::string range_of(const parameter_row& row) {
   if (row.words.empty()) {
-    return std::to_string(row.least) + " to " + std::to_string(row.most) +
-           (row.multiple == 1 ? "" : ", a multiple of " + std::to_string(row.multiple));
+    return (row.multiple == 1 ? "a number" : "a multiple of " + std::to_string(row.multiple)) + " from " +
+           std::to_string(row.least) + " to " + std::to_string(row.most);
   }
   std::string all;
   for (const char* word : row.words) {
-    all.append(all.empty() ? "" : ", ").append(word);
+    all.append(all.empty() ? "one of " : ", ").append(word);
   }
   return all;
 }

@@ -176,7 +176,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
   if (visitor.joins()) {
-    throw error("a read is wider than the write it reads from: the model does not decide reads that combine several writes");
+    throw error("a read is wider than the write it reads from: the model does not cover reads that combine several writes");
   }
   return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
 }
@@ -196,7 +196,7 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
 /// The error for a program whose mixed-size data race makes the answer undefined.
 [[nodiscard]] inline error left_open() {
   return error(
-      "mixed-size data race between atomics: PTX says that they are performed one after the other, but does not define the "
+      "mixed-size data race between atomics: PTX states that they are performed one after the other, but does not define the "
       "result");
 }
 

@@ -131,7 +131,7 @@ class partial_execution {
       const int wider = first(s);
       if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
         if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
-          throw error("the final value of a location combines several unordered writes, which the model does not decide");
+          throw error("the final value of a location combines several unordered writes, which the model does not cover");
         }
         below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
       }

@@ -221,7 +221,7 @@ struct program_view {
   int version = 0;  ///< the PTX version that the program declares, for example 92 for 9.2; 0 for the newest version
 
   /// Appends a thread. Throws `error` for the seventeenth thread.
-  constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
+  constexpr void add(const thread_view& thread) { threads.push(thread, "a program has more than 16 threads"); }
 };
 
 /// Returns the value of a register that holds the address of location `index`. The value is far from any value that tests use.

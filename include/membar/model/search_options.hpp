@@ -66,7 +66,7 @@ struct search_options {
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and the model follows only one jump back: --bounded decides only the shorter runs");
+                " does more than wait, and the model follows only one jump back: use --bounded to check only the shorter runs");
   }
 }
 

@@ -517,7 +517,7 @@ class litmus_program {
       ++owner;
     }
     const int location = others ? locations_++ : variable;
-    instances_.push({location, variable, owner}, "a test has more than 16 instances of shared memory");
+    instances_.push({location, variable, owner}, "a test has more than 16 shared variables, counted once per block: use fewer");
     return location;
   }
 

@@ -61,11 +61,11 @@ template <class Handle>
   memory.bytes = bytes == 0 ? whole - offset : bytes;
   for (void* const base : handle.get_buffer_ptrs()) {
     if (base == nullptr) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: loads and stores cannot reach the symmetric buffer of PE %zu in PyTorch's group: form the group from GPUs "
-          "that NVLink connects",
-          memory.addresses.size());
+      throw error(cudaErrorNotSupported,
+                  "membar: loads and stores cannot reach the symmetric "
+                  "buffer of PE %zu in PyTorch's group: form the group "
+                  "from GPUs that are connected by NVLink",
+                  memory.addresses.size());
     }
     memory.addresses.push_back(static_cast<unsigned char*>(base) + offset);
   }
@@ -150,7 +150,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::bytes:
       return "no bytes";
     case adopted_fault::room:
-      return "a device without memory for a table of addresses";
+      return "a device with too little free memory for a table of addresses";
     case adopted_fault::wrong_memory:
       return "an address that does not belong to the PE it was given for";
   }
@@ -375,7 +375,7 @@ class basic_adopted_backend {
       const cudaError_t restored = copied(own, &before);
       status = status == cudaSuccess ? restored : status;
     }
-    detail::agree_on_success(*this, status, "a copy of eight bytes of adopted memory");
+    detail::agree_on_success(*this, status, "copying eight bytes of adopted memory");
     return found;
   }
 

@@ -22,9 +22,9 @@ template <class Counter, amo Operation>
   constexpr bool symmetric = require_symmetric<Counter>();
   if constexpr (symmetric) {
     using element = typename Counter::element_type;
-    static_assert(is_counter<element>,
-                  "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations that "
-                  "change them");
+    static_assert(
+        is_counter<element>,
+        "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations on that object");
     static_assert(is_one<Counter> || !is_counter<element>,
                   "membar: an AMO needs a single counter: select one element of the span with [index]");
     if constexpr (is_counter<element> && is_one<Counter>) {

@@ -87,11 +87,11 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
   switch (what) {
     case collective::heap_bytes:
-      return "a heap whose size in bytes is";
+      return "a heap with a byte size of";
     case collective::objects:
-      return "an allocation whose number of objects is";
+      return "an allocation with an object count of";
     case collective::object_bytes:
-      return "an allocation whose object size in bytes is";
+      return "an allocation with an object size in bytes of";
     case collective::alignment:
       return "an alignment of";
     case collective::placed:
@@ -101,9 +101,9 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
     case collective::freed:
       return "freed allocation number";
     case collective::closed:
-      return "closed a heap whose size in bytes is";
+      return "closed a heap with a byte size of";
     case collective::launched:
-      return "a collective launch whose number of blocks is";
+      return "a collective launch with a block count of";
   }
   return "another call with";
 }
@@ -148,8 +148,8 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
   const auto all = gathered(backend, static_cast<unsigned long long>(status));
   for (int i = 0; i < backend.count(); ++i) {
     if (const auto code = static_cast<cudaError_t>(all[static_cast<std::size_t>(i)]); code != cudaSuccess) {
-      throw error(code, "membar: %s failed on PE %d with %s (%s), and was undone on all PEs", what, i, cudaGetErrorName(code),
-                  cudaGetErrorString(code));
+      throw error(code, "membar: %s failed on PE %d with %s (%s), so the call was undone on all PEs", what, i,
+                  cudaGetErrorName(code), cudaGetErrorString(code));
     }
   }
 }

@@ -47,8 +47,8 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.wrong_streams) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a collective launch was cancelled on every PE, because the process of PE %zu gave streams for only "
-                  "some of its PEs: give one stream for each PE, in the order of the PEs, or none",
+                  "membar: a collective launch was cancelled on every PE, because the process of PE %zu passed streams for "
+                  "only some of its PEs: pass one stream for each PE, in the order of the PEs, or none",
                   pe);
     }
     if (each.no_arguments) {

@@ -387,17 +387,17 @@ class heap {
       }
     }
     if (reason != nullptr) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: an atomic operation of %s (%s, %d bytes) is not atomic between all PEs, because %s: name fewer operations, "
-          "or use signal<set> with one writer each",
-          what, name(lacking.operation), lacking.bytes, reason);
+      throw error(cudaErrorNotSupported,
+                  "membar: %s has an operation (%s, %d bytes) that is "
+                  "not atomic between all PEs, because %s: list fewer "
+                  "operations, or use signal<set> with one writer each",
+                  what, name(lacking.operation), lacking.bytes, reason);
     }
     if (elsewhere >= 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: an atomic operation of %s is not atomic between all PEs, because PE %d has a link that does not "
-                  "support it: name "
-                  "fewer operations, or use signal<set> with one writer each",
+                  "membar: %s has an operation that is not atomic between "
+                  "all PEs, because PE %d has a link that does not "
+                  "support it: list fewer operations, or use signal<set> with one writer each",
                   what, elsewhere);
     }
   }
@@ -456,7 +456,7 @@ class heap {
     }
     try {
       // This is also a barrier: only after it may a PE put data into memory that another PE has zeroed.
-      detail::agree_on_success(*backend_, zeroed(offset, bytes), "the zeroing of an allocation");
+      detail::agree_on_success(*backend_, zeroed(offset, bytes), "zeroing an allocation");
     } catch (...) {
       bytes_of_.give_back(offset);
       throw;
@@ -491,7 +491,7 @@ class heap {
       return;
     }
     // This is also a barrier: no PE may zero memory to which another PE's kernel still writes.
-    detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory whose scope has ended");
+    detail::agree_on_success(*backend_, waited_for_devices(), "an earlier kernel that used symmetric memory");
     complete_puts();
     give_back_abandoned();
   }
@@ -551,11 +551,11 @@ class heap {
       if (theirs != all[0]) {
         char here[40];
         char there[40];
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, but that of PE 0 is %s: a "
-            "call failed on only one of them; construct the heap again on every PE",
-            i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
+        throw error(cudaErrorInvalidValue,
+                    "membar: a symmetric heap differs between PEs: PE %d "
+                    "places the next allocation %s, but PE 0 places it %s: "
+                    "a call failed on only one of them; construct the heap again on every PE",
+                    i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
       }
     }
   }
@@ -573,8 +573,8 @@ class heap {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
         throw error(cudaErrorInvalidValue,
                     "membar: an alignment of %zu bytes was requested, but the backend's memory on PE %llu has a smaller "
-                    "alignment: ask for 256 at "
-                    "most, or for peer_memory::mapped",
+                    "alignment: request at most 256, "
+                    "or use peer_memory::mapped",
                     alignment, one - 1);
       }
     }

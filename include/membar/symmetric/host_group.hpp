@@ -520,7 +520,7 @@ class host_group {
                     at_->culprit);
       case fault::files:
         throw error(cudaErrorOperatingSystem,
-                    "membar: PE %d of the group has no file descriptor left for a file of another PE: close files in that "
+                    "membar: PE %d of the group has no file descriptor left for another PE's file: close files in that "
                     "process, or raise its "
                     "limit (ulimit -n), and restart all processes",
                     at_->culprit);
@@ -566,10 +566,10 @@ class host_group {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu: use a shorter directory",
-          path.c_str(), path.size(), sizeof address.sun_path - 1);
+      throw error(cudaErrorInvalidValue,
+                  "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu: use a directory "
+                  "with a shorter path",
+                  path.c_str(), path.size(), sizeof address.sun_path - 1);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
     return address;
@@ -593,8 +593,8 @@ class host_group {
                     rank);
       case fault::count:
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d was started in a group of %d, but PE 0 in a group of another size: start all processes with "
-                    "the same size",
+                    "membar: PE %d was started in a group of %d, but PE 0 was started in a group of a different size: start "
+                    "all processes with the same group size",
                     rank, count);
       default:
         throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: give each process its own number, from 0",

@@ -161,9 +161,9 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
   for (std::size_t i = 1; i != hosts.size(); ++i) {
     if (hosts[i] != hosts[0]) {
       throw error(cudaErrorNotSupported,
-                  "membar: PE %zu is on another host than PE 0, but CUDA IPC works within one host only: form a group of the "
-                  "processes of "
-                  "each host, or use NVSHMEM",
+                  "membar: PE %zu and PE 0 are on different hosts, but "
+                  "CUDA IPC works only within one host: form a group from "
+                  "the processes of each host, or use NVSHMEM",
                   i);
     }
   }
@@ -225,7 +225,7 @@ class ipc_memory {
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: PE %d of %zu cannot share memory: number the processes from 0, as the callback returns their numbers", self,
+          "membar: PE %d of %zu cannot share memory: number the processes from 0, in the order of the callback's result", self,
           count);
     }
     return {self, static_cast<int>(count), std::move(all_gather)};
@@ -277,15 +277,15 @@ class ipc_memory {
       const auto what = static_cast<fault>(all[i] >> 56);
       if (what == fault::room) {
         throw error(cudaErrorInvalidValue,
-                    "membar: no PE shares memory through CUDA IPC, because PE %zu gave %zu bytes, but its allocation has only "
-                    "%llu bytes "
+                    "membar: no PE shares memory through CUDA IPC, because PE %zu passed %zu bytes, but its allocation has "
+                    "only %llu bytes "
                     "from that address on: share fewer, or allocate more",
                     i, bytes_, all[i] & low_bits);
       }
       if (what != fault::none) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: no PE shares memory through CUDA IPC, because PE %zu gave %s at 0x%llx: allocate it with cudaMalloc, "
+            "membar: no PE shares memory through CUDA IPC, because PE %zu passed %s at 0x%llx: allocate it with cudaMalloc, "
             "or let process_memory allocate it",
             i, name(what), all[i] & low_bits);
       }
@@ -328,11 +328,11 @@ class ipc_memory {
       const auto other = static_cast<unsigned>(all[i] >> 32 & 0xffffff);
       const auto status = static_cast<cudaError_t>(all[i] & 0xffffffff);
       if (what == outcome::no_access) {
-        throw error(
-            cudaErrorPeerAccessUnsupported,
-            "membar: no PE shares memory through CUDA IPC, because the device of PE %zu has no peer access to that of PE "
-            "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
-            i, other);
+        throw error(cudaErrorPeerAccessUnsupported,
+                    "membar: no PE shares memory through CUDA IPC, because "
+                    "PE %zu's device has no peer access to PE %u's "
+                    "device: use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
+                    i, other);
       }
       if (what == outcome::refused) {
         throw error(status,

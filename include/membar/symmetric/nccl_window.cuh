@@ -58,11 +58,11 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   detail::check_nccl(ncclCommUserRank(communicator, &memory.self), "ncclCommUserRank");
   detail::check_nccl(ncclCommCuDevice(communicator, &memory.device), "ncclCommCuDevice");
   if (const int near = ncclTeamLsa(communicator).nRanks; near != count) {
-    throw error(
-        cudaErrorNotSupported,
-        "membar: loads and stores reach only %d of the %d ranks of an NCCL window: make a communicator of the GPUs that NVLink "
-        "connects",
-        near, count);
+    throw error(cudaErrorNotSupported,
+                "membar: loads and stores reach only %d of the %d ranks "
+                "of an NCCL window: create a communicator from GPUs "
+                "that are connected by NVLink",
+                near, count);
   }
   memory.bytes = bytes;
   memory.addresses.resize(static_cast<std::size_t>(count));

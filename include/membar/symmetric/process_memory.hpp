@@ -109,10 +109,10 @@ class process_memory {
     }
     for (std::size_t i = 0; i != all.size(); ++i) {
       if (all[i] >> 2 != all[0] >> 2) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %zu asks for memory that is shared in a different way than on PE 0: ask for the same way on every PE",
-            i);
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %zu requests memory that is shared in a different way than PE 0 requests: request the same way "
+                    "on every PE",
+                    i);
       }
     }
     const unsigned long long needed = asked == shared_by::file_descriptor ? 1 : asked == shared_by::fabric ? 2 : 3;

@@ -113,7 +113,7 @@ class stream_guard {
       } else if (who.captured) {
         std::snprintf(text, sizeof text, "captured stream %p", static_cast<void*>(who.stream));
       } else {
-        std::snprintf(text, sizeof text, "stream %p of id %llu", static_cast<void*>(who.stream), who.id);
+        std::snprintf(text, sizeof text, "stream %p (id %llu)", static_cast<void*>(who.stream), who.id);
       }
     }
     char text[64];
@@ -131,11 +131,10 @@ class stream_guard {
                     team_, user_name(current_).text, user_name(next).text);
       }
       if (thread_ != std::this_thread::get_id()) {
-        throw error(
-            cudaErrorNotPermitted,
-            "membar: team %s is in use on %s by another thread, so the order of the two uses may differ between PEs: let one "
-            "thread call a team's collectives",
-            team_, user_name(current_).text);
+        throw error(cudaErrorNotPermitted,
+                    "membar: team %s is in use on %s by another thread, so the order of the two uses may differ between PEs: "
+                    "call a team's collectives from only one thread",
+                    team_, user_name(current_).text);
       }
     } else if (work_ && !next.captured && !(next == worker_)) {
       order(next, wait);
@@ -164,11 +163,12 @@ class stream_guard {
     const cudaError_t status = cudaEventQuery(last_work_);
     if (status == cudaErrorNotReady) {
       static_cast<void>(cudaGetLastError());
-      throw error(
-          cudaErrorNotReady,
-          "membar: team %s cannot be used on %s while its work on %s may still run: wait for that stream first, or use %s, "
-          "which waits",
-          team_, user_name(next).text, user_name(worker_).text, next.host ? "on_host_after_previous" : "on_after_previous");
+      throw error(cudaErrorNotReady,
+                  "membar: team %s cannot be used on %s yet, because its work on %s may still be running: wait for that stream "
+                  "first, or use %s, "
+                  "which waits",
+                  team_, user_name(next).text, user_name(worker_).text,
+                  next.host ? "on_host_after_previous" : "on_after_previous");
     }
     check(status, "an earlier operation failed");
   }

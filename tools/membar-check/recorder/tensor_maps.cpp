@@ -38,7 +38,7 @@ void keep_tensor_map(const CUtensorMap& map, nlohmann::json line) {
   const std::lock_guard lock(all.mutex);
   if (all.by_bytes.size() == most_maps && !all.by_bytes.contains(bytes)) {
     session::get().complain("the program creates more than " + std::to_string(most_maps) +
-                            " tensor maps: kernels with later ones cannot be checked");
+                            " tensor maps: kernels that use later tensor maps cannot be checked");
     return;
   }
   if (all.by_bytes.insert_or_assign(bytes, line).second) {

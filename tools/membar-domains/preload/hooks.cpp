@@ -80,7 +80,7 @@ CUresult on_init(unsigned flags) {
   }
   if (is_first && of.what() != job::none && !of.is_counted()) {
     of.complain(
-        "cannot write to the folder in MEMBAR_DOMAINS_FOLDER on this host, so the report omits this process: start "
+        "cannot write to the folder that MEMBAR_DOMAINS_FOLDER names on this host, so the report omits this process: start "
         "membar-domains on each host");
   }
   if (is_first && of.what() != job::none && of.what() != job::apply) {
