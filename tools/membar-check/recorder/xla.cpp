@@ -277,11 +277,12 @@ dumped_ptx in_xla_dump(const wanted_kernel& wanted) {
         at.disable_recursion_pending();  // each process has its own folder within this one
       }
       struct stat status {};
-      if (at->path().extension() != ".ptx" || ::stat(at->path().c_str(), &status) != 0) {
+      const std::string path = at->path().string();
+      if (at->path().extension() != ".ptx" || ::stat(path.c_str(), &status) != 0) {
         continue;
       }
-      if (const dumped_file& file = look_at_file(at->path().string(), status); file.time >= begin && fits(wanted, file)) {
-        files.emplace_back(file.time, at->path().string());
+      if (const dumped_file& file = look_at_file(path, status); file.time >= begin && fits(wanted, file)) {
+        files.emplace_back(file.time, path);
       }
     }
   }
