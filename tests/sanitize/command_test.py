@@ -7,6 +7,7 @@ usage: command_test.py <membar-check>
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,172 @@ ret;
 }
 """
 
+# Line 7 stores to two words of x and to y. Lines 9 and 10 call the same inlined function.
+COPIES = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry copies(.param .u64 p, .param .u64 q)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<4>;
+.loc 1 3 0
+ld.param.u64 %rd1, [p];
+ld.param.u64 %rd2, [q];
+mov.u32 %r1, %ctaid.x;
+.loc 1 7 0
+st.global.u32 [%rd1], %r1;
+st.global.u32 [%rd1+4], %r1;
+st.global.u32 [%rd2], %r1;
+.loc 2 12 3, function_name f, inlined_at 1 9 5
+st.global.u32 [%rd1+8], %r1;
+st.global.u32 [%rd1+12], %r1;
+.loc 2 12 3, function_name f, inlined_at 1 10 5
+st.global.u32 [%rd1+16], %r1;
+ret;
+}
+.visible .entry tile()
+{
+.shared .align 4 .b8 s[128];
+.reg .b32 %r<8>;
+.reg .pred %p<2>;
+.loc 1 3 0
+mov.u32 %r1, %tid.x;
+shl.b32 %r2, %r1, 2;
+mov.u32 %r3, s;
+add.u32 %r3, %r3, %r2;
+.loc 1 7 0
+st.shared.u32 [%r3], %r1;
+st.shared.u32 [%r3+4], %r1;
+.loc 1 11 0
+ld.shared.u32 %r4, [%r3+64];
+setp.eq.u32 %p1, %r4, 9;
+@%p1 trap;
+ld.shared.u32 %r4, [%r3+68];
+setp.eq.u32 %p1, %r4, 9;
+@%p1 trap;
+ret;
+}
+.file 1 "copies.cu"
+.file 2 "f.h"
+"""
+UNKNOWN = COPIES[:COPIES.index(".visible .entry tile")].replace("copies(", "unknown(")
+UNKNOWN = "\n".join(line for line in UNKNOWN.splitlines() if not line.startswith(".loc")) + "\n"
+
+
+def check_merging(folder, run, expect):
+    """Findings with the same status, source lines and memory object are one finding."""
+    (folder / "copies.ptx").write_text(COPIES)
+    (folder / "unknown.ptx").write_text(UNKNOWN)
+    for name in ("copies", "unknown"):
+        (folder / f"{name}.scenario").write_text(f"source {name}.ptx\nmemory x u32[8]\nmemory y u32\nlaunch {name} grid 8 block 32 args x y\n")
+    code, out, _ = run("--schedules=1", "--format=json", "copies.scenario")
+    found = json.loads(out)["files"][0]["findings"]
+    lines = [[(a["line"], a.get("caller_line"), a["does"].split()[1].split("+")[0]) for a in f["accesses"]] for f in found]
+    expect("one finding for each pair of lines and object", lines == [2 * [(7, None, "x")], 2 * [(7, None, "y")], 2 * [(12, 9, "x")], 2 * [(12, 10, "x")]], out)
+    counts = [f["count"] for f in found]
+    expect("the count includes all copies of a line", code == 1 and counts[0] == 2 * counts[1] == counts[2] == 2 * counts[3], counts)
+    _, out, _ = run("--schedules=1", "copies.scenario")
+    expect("the text", "\t4 findings, 1 schedule" in out and out.count("  race, seed 1") == 4, out)
+    _, out, _ = run("--schedules=1", "--format=sarif", "copies.scenario")
+    expect("SARIF", len(json.loads(out)["runs"][0]["results"]) == 4, out)
+    (folder / "seven").write_text("race copies.cu:7\n")
+    code, out, _ = run("--schedules=1", "--suppressions=seven", "copies.scenario")
+    expect("suppressed findings are counted as they would be shown", code == 1 and "\t2 findings, 1 schedule" in out and "; 2 suppressed" in out, out)
+    (folder / "all").write_text("race copies.cu\n")
+    code, out, _ = run("--schedules=1", "--suppressions=all", "copies.scenario")
+    expect("all are suppressed", code == 0 and "\tclean in 1 schedule\t" in out and "; 4 suppressed" in out, out)
+    (folder / "one").write_text("race x+4\n")
+    code, out, _ = run("--schedules=1", "--suppressions=one", "copies.scenario")
+    expect("a suppression of one copy leaves the other", code == 1 and "\t4 findings" in out and "; 1 suppressed" in out and "data race on x:" in out, out)
+    code, out, _ = run("--schedules=1", "unknown.scenario")
+    expect("PTX lines without line information", "\t6 findings" in out, out)
+    (folder / "copies.cu").write_text("\n".join(6 * [""] + ["\tx[0] = x[1] = *y = block;  ", "", "f(x + 2);", "f(x + 4);"]) + "\n")
+    _, out, _ = run("--schedules=1", "copies.scenario")
+    expect("source lines", out.count("    > copies.cu:7: x[0] = x[1] = *y = block;   // writes x\n") == 2, out)
+    expect("the line of a call", out.count("    > copies.cu:9: f(x + 2);   [in f.h:12]   // writes x+8\n") == 2, out)
+    _, out, _ = run("--schedules=1", "unknown.scenario")
+    expect("PTX where the source line is unknown", "    > PTX line 11: st.global.u32   // writes x\n" in out, out)
+    (folder / "tile.scenario").write_text("source copies.ptx\nlaunch tile grid 4 block 8\n")
+    code, out, _ = run("--schedules=1", "--format=json", "tile.scenario")
+    found = json.loads(out)["files"][0]["findings"]
+    _, out, _ = run("--schedules=1", "tile.scenario")
+    expect("PTX where the source file has no such line", "(tile, block 0, thread 0) is at copies.cu:11: ld.shared.u32\n" in out, out)
+    expect("the blocks' instances of a shared object", [f["status"] for f in found] == ["race", "uninitialised"], out)
+
+
+COPIED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry copied(.param .u64 p)
+{
+.shared .align 16 .b8 s[32];
+.reg .b64 %rd<4>;
+.reg .b32 %r<8>;
+.reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+shl.b32 %r2, %r1, 4;
+mov.u32 %r3, s;
+add.u32 %r4, %r3, %r2;
+st.shared.u32 [%r4], %r1;
+st.shared.u32 [%r4+4], %r1;
+bar.sync 0;
+cp.async.ca.shared.global [%r4], [%rd1], 16;
+OTHER
+ld.shared.u32 %r5, [%r4];
+setp.eq.u32 %p1, %r5, 9;
+@%p1 trap;
+cp.async.wait_all;
+ret;
+}
+"""
+NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel, for example 2 blocks of a few threads\n"
+# (launches of a kernel, what is missing between two of their accesses)
+MISSING = [
+    ("source k.ptx\nmemory x u32\nlaunch racy block 64 args x\n", "both threads are in the same (block|warp), and no barrier orders "),
+    ("source k.ptx\nmemory x u32\nlaunch racy grid 8 args x\n", "the threads are in different blocks, and no release and acquire order the accesses\n"),
+    ("source k.ptx\nmemory x u32\nlaunch racy cluster 2 grid 2 args x\n",
+     "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release and an acquire orders the accesses\n"),
+    ("source k.ptx\nmemory x u32\nlaunch racy stream 1 args x\nlaunch racy stream 2 args x\n",
+     "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders the accesses\n"),
+    ("source own.ptx\nmemory x u32[4]\nlaunch copied args x\n", "one thread starts an asynchronous operation, and no wait for it orders the accesses\n"),
+    ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
+     "PTX line 18 starts an asynchronous operation: a barrier orders it only before its start or after a wait for its end\n"),
+]
+
+
+def check_advice(folder, run, expect):
+    """A race says what is missing, and the report of its file says what to do next."""
+    (folder / "own.ptx").write_text(COPIED.replace("OTHER", ""))
+    (folder / "other.ptx").write_text(COPIED.replace("OTHER", "xor.b32 %r2, %r2, 16;\nadd.u32 %r4, %r3, %r2;"))
+    for text, missing in MISSING:
+        (folder / "missing.scenario").write_text(text)
+        code, out, err = run("missing.scenario")
+        expect(f"{text} says what is missing", code == 1 and re.search("\n    " + missing, out), out + err)
+        expect(f"{text} says what to do next", out.endswith(NEXT_STEP) and out.count(NEXT_STEP) == 1, out)
+        _, out, _ = run("--format=json", "missing.scenario")
+        notes = json.loads(out)["files"][0]["findings"][0].get("notes", [""])
+        expect(f"{text} in JSON", re.match(missing.rstrip(), notes[0]), out)
+        barrier = [n for n in notes if "no barrier orders" in n]
+        expect(f"{text} misses a barrier only between two threads of a block", bool(barrier) == ("block " in text), out)
+    expect("the thread that starts a copy", out.count("an asynchronous operation of thread ") == 1, out)
+    _, out, _ = run("racy.scenario", "fine.scenario", "racy.scenario")
+    expect("once for each file with a race", out.count(NEXT_STEP) == 2, out)
+    _, out, _ = run("--quiet", "racy.scenario")
+    expect("not with --quiet", out.count("\n") == 1, out)
+    (folder / "poll.scenario").write_text("source k.ptx\nmemory x u32[2]\nlaunch polls block 2 args x\n")
+    _, out, _ = run("--schedules=1", "poll.scenario")
+    expect("not without a race", NEXT_STEP not in out, out)
+
+
+def check_options(checker, expect):
+    """The page describes the options that --help lists."""
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/sanitize.md").read_text(encoding="utf-8")
+    described = {name for row in re.findall(r"^\| (`--.*?) \|", page, re.MULTILINE) for name in re.findall(r"--[a-z]+", row)}
+    text = subprocess.run([checker, "sanitize", "--help"], capture_output=True, text=True).stdout
+    listed = set(re.findall(r"^  (?:-\w,)?(--[a-z]+)", text, re.MULTILINE)) - {"--help"}
+    expect("the page and --help have the same options", described == listed, described ^ listed)
+
 
 def main():
     checker = str(pathlib.Path(sys.argv[1]).resolve())
@@ -211,6 +378,9 @@ def main():
         expect("threads that poll together forever", code == 1 and "stuck.scenario\thang\t" in out and "waits at" in out and "    confirmed" in out, out)
         code, out, _ = run("--limit=10", "fine.scenario")
         expect("a schedule that is cut off is not clean", code == 3 and "gave up" in out, out)
+        check_merging(folder, run, expect)
+        check_advice(folder, run, expect)
+        check_options(checker, expect)
         for words in ([], ["--schedules=0", "fine.scenario"], ["--format=xml", "fine.scenario"], ["--wrong", "fine.scenario"]):
             code, _, err = run(*words)
             expect(f"{words} is an error", code == 2 and err.startswith("membar-check:"), err)

@@ -163,6 +163,26 @@ namespace {
   }
 }
 
+/// Returns the object that contains an address or, if there is none, the nearest object that is less than 4096 bytes away.
+/// Returns null if there is no such object.
+[[nodiscard]] const memory_object* object_near(const program& p, std::uint64_t address) {
+  const memory_object* nearest = nullptr;
+  std::uint64_t distance = 4096;  // to the last byte of a preceding object, or to the first byte of a following object
+  for (const memory_object& o : p.memory) {
+    if (address >= o.address && address < o.address + o.bytes) {
+      return &o;
+    }
+    const std::uint64_t off = address < o.address ? o.address - address : address - (o.address + o.bytes) + 1;
+    if (off < distance) {
+      distance = off;
+      nearest = &o;
+    }
+  }
+  return nearest;
+}
+
+constexpr const char* of_block = " of block ";  ///< the text that follows the names of objects in shared memory
+
 }  // namespace
 
 std::string number_text(std::uint64_t bits, ptx_type type) {
@@ -182,28 +202,19 @@ std::string number_text(std::uint64_t bits, ptx_type type) {
 }
 
 std::string place_text(const program& p, std::uint64_t address) {
-  constexpr std::uint64_t near = 4096;
-  const memory_object* nearest = nullptr;
-  std::uint64_t distance = near;  // to the last byte of a preceding object, or to the first byte of a following object
-  for (const memory_object& o : p.memory) {
-    if (address >= o.address && address < o.address + o.bytes) {
-      std::string name = o.name;
-      if (address != o.address) {
-        name.insert(std::min(name.find(" of block "), name.size()), "+" + std::to_string(address - o.address));
-      }
-      return name;
+  if (const memory_object* const o = object_near(p, address)) {
+    std::string name = o->name;
+    if (address < o->address) {
+      return std::to_string(o->address - address) + " bytes before " + name;
     }
-    const std::uint64_t off = address < o.address ? o.address - address : address - (o.address + o.bytes) + 1;
-    if (off < distance) {
-      distance = off;
-      nearest = &o;
+    const std::uint64_t offset = address - o->address;
+    if (offset >= o->bytes) {
+      return (offset == o->bytes ? "the end of " : std::to_string(offset - o->bytes) + " bytes past the end of ") + name;
     }
-  }
-  if (nearest != nullptr && address < nearest->address) {
-    return std::to_string(distance) + " bytes before " + nearest->name;
-  }
-  if (nearest != nullptr) {
-    return (distance == 1 ? "the end of " : std::to_string(distance - 1) + " bytes past the end of ") + nearest->name;
+    if (offset != 0) {
+      name.insert(std::min(name.find(of_block), name.size()), "+" + std::to_string(offset));
+    }
+    return name;
   }
   static constexpr char digits[] = "0123456789abcdef";
   std::string hex;
@@ -213,10 +224,15 @@ std::string place_text(const program& p, std::uint64_t address) {
   return "address 0x" + hex;
 }
 
+std::string object_text(const program& p, std::uint64_t address) {
+  const memory_object* const o = object_near(p, address);
+  return o == nullptr ? "" : o->name.substr(0, o->name.find(of_block));
+}
+
 std::string thread_text(const program& p, int thread) {
   const thread_context& c = model::at(p.threads, thread);
   if (c.copies_of >= 0) {
-    return "thread " + std::to_string(thread) + ", an asynchronous operation of " +
+    return (p.excerpt ? "" : "thread " + std::to_string(thread) + ", ") + "an asynchronous operation of " +
            (c.starters > 1 ? std::to_string(c.starters) + " threads from " : "") + thread_text(p, c.copies_of);
   }
   if (c.where.host && !p.fragment) {

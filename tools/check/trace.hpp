@@ -22,6 +22,10 @@ using namespace ptx;
 /// the address, the text gives the distance to the nearest object.
 [[nodiscard]] std::string place_text(const program& p, std::uint64_t address);
 
+/// Returns the name of the memory object that contains an address, or of the nearest one, without the offset and the block. If
+/// no object is near the address, returns an empty string.
+[[nodiscard]] std::string object_text(const program& p, std::uint64_t address);
+
 /// Describes a thread, for example "thread 2 (worker, block 1, thread 0)". The text includes its device and its memory
 /// synchronization domain if the program has several.
 [[nodiscard]] std::string thread_text(const program& p, int thread);

@@ -2,11 +2,13 @@
 #include <common/quote.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/command_help.hpp>
+#include <membar-check/merged_findings.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 #include <membar-check/request.hpp>
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
+#include <membar-check/source_lines.hpp>
 
 #include <check/explore.hpp>
 #include <check/finding_notes.hpp>
@@ -113,7 +115,7 @@ struct sanitized_file {
   sanitize::sanitize_result result{};
   std::vector<std::string> confirmed{};  ///< the checker's verdict on each finding; empty if the checker was not run
   std::vector<std::string> stated{};     ///< the scenario's assumptions and the selected readings
-  std::uint64_t suppressed = 0;
+  std::uint64_t suppressed = 0;          ///< the number of hidden findings
   double seconds = 0;
 
   [[nodiscard]] std::string status() const {
@@ -223,11 +225,14 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   const auto begin = std::chrono::steady_clock::now();
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  file.suppressed = std::erase_if(file.result.findings, [&](const auto& f) { return allowed.allow(f); });
-  if (how.confirm ? !file.result.findings.empty()
-                  : std::ranges::any_of(file.result.findings, &sanitize::sanitizer_finding::polls)) {
+  std::vector<sanitize::sanitizer_finding>& findings = file.result.findings;
+  const auto hidden = std::ranges::stable_partition(findings, [&](const auto& f) { return !allowed.allow(f); });
+  file.suppressed = merged({hidden.begin(), hidden.end()}).size();
+  findings.erase(hidden.begin(), hidden.end());
+  findings = merged(std::move(findings));
+  if (how.confirm ? !findings.empty() : std::ranges::any_of(findings, &sanitize::sanitizer_finding::polls)) {
     const replays checker(file, s, launches, how.run);
-    for (sanitize::sanitizer_finding& f : file.result.findings) {
+    for (sanitize::sanitizer_finding& f : findings) {
       checker.decide(f);
       if (how.confirm) {
         file.confirmed.push_back(checker.confirm(f));
@@ -238,6 +243,91 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
 }
 
 // ---- reports
+
+/// Says which kind of order is missing between the accesses of a race. Returns an empty string if something orders the accesses,
+/// or if a barrier of the block is missing, which the notes on the finding say.
+[[nodiscard]] std::string missing_order(const sanitize::sanitizer_finding& f) {
+  const check::program& p = *f.found.whole;
+  if (!f.unordered) {
+    return "";
+  }
+  const check::trace_event& first = f.found.events[0];
+  const check::trace_event& second = f.found.events[1];
+  const auto context = [&](int thread) -> const check::thread_context& { return p.threads[static_cast<std::size_t>(thread)]; };
+  const check::thread_context& x = context(issuer_of(p, first.thread));
+  const check::thread_context& y = context(issuer_of(p, second.thread));
+  if (x.where.host || y.where.host) {
+    return "no release and acquire in system scope order the host thread's access and the other access";
+  }
+  if (x.number_in_program == y.number_in_program) {
+    return "one thread starts an asynchronous operation, and no wait for it orders the accesses";
+  }
+  if (x.launch != y.launch) {
+    return "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders "
+           "the accesses";
+  }
+  if (x.block_number == y.block_number) {
+    const bool copies = context(first.thread).copies_of >= 0 || context(second.thread).copies_of >= 0;
+    const check::trace_event& copy = context(first.thread).copies_of >= 0 ? first : second;
+    return !copies
+               ? ""
+               : check::place_of(p, issuer_of(p, copy.thread), *copy.at) +
+                     " starts an asynchronous operation: a barrier orders it only before its start or after a wait for its end";
+  }
+  return x.explicit_cluster &&
+                 x.block_number - static_cast<int>(x.cluster_rank) == y.block_number - static_cast<int>(y.cluster_rank)
+             ? "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release and an acquire "
+               "orders the accesses"
+             : "the threads are in different blocks, and no release and acquire order the accesses";
+}
+
+/// The sentences that explain a finding.
+struct explanation {
+  std::string missing{};  ///< empty: none
+  std::vector<std::string> notes{};
+};
+[[nodiscard]] explanation explanation_of(const sanitize::sanitizer_finding& f) {
+  return {missing_order(f), check::finding_notes(*f.found.whole, f.found)};
+}
+
+/// Shows the accesses of a finding, or where its threads are.
+void show_threads(const check::program& p, const check::finding& f, source_lines& lines) {
+  for (const check::trace_event& e : f.events) {
+    std::cout << "    " << check::thread_text(p, e.thread) << "\n"
+              << with_comment("    > " + lines.shown(p, issuer_of(p, e.thread), *e.at), e.what) << "\n";
+  }
+  for (std::size_t t = 0; t < f.waiting.size(); ++t) {
+    if (f.waiting[t] != nullptr) {
+      const int thread = static_cast<int>(t);
+      std::cout << "    " << check::thread_text(p, thread) << (f.status == check_status::hang ? " waits at " : " is at ")
+                << lines.shown(p, issuer_of(p, thread), *f.waiting[t]) << "\n";
+    }
+  }
+}
+
+/// Shows the findings of a file. A note on several of them is shown once.
+void show_findings(const sanitized_file& file) {
+  source_lines lines;
+  std::set<std::string> noted;
+  for (std::size_t n = 0; n < file.result.findings.size(); ++n) {
+    const sanitize::sanitizer_finding& f = file.result.findings[n];
+    std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
+              << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
+    const explanation why = explanation_of(f);
+    std::cout << (why.missing.empty() ? "" : "    " + why.missing + "\n");
+    for (const std::string& note : why.notes) {
+      std::cout << (noted.insert(note).second ? "    " + note + "\n" : "");
+    }
+    show_threads(*f.found.whole, f.found, lines);
+    if (!file.confirmed.empty()) {
+      std::cout << "    " << file.confirmed[n] << "\n";
+    }
+  }
+  if (std::ranges::any_of(file.result.findings, [](const auto& f) { return f.found.status == check_status::race; })) {
+    std::cout << "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel, for "
+                 "example 2 blocks of a few threads\n";
+  }
+}
 
 void say_sanitized(const sanitized_file& file, bool quiet) {
   char time[32];
@@ -253,29 +343,8 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
     std::cout << "; " << stated;
   }
   std::cout << "\n";
-  std::set<std::string> noted;
-  for (std::size_t n = 0; n < file.result.findings.size() && !quiet; ++n) {
-    const sanitize::sanitizer_finding& f = file.result.findings[n];
-    const check::program& p = *f.found.whole;
-    std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
-              << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
-    for (const std::string& note : check::finding_notes(p, f.found)) {
-      std::cout << (noted.insert(note).second ? "    " + note + "\n" : "");
-    }
-    for (const check::trace_event& e : f.found.events) {
-      std::cout << "    " << check::thread_text(p, e.thread) << "\n    > " << check::place_of(p, e.thread, *e.at) << ": "
-                << e.at->text << "   // " << e.what << "\n";
-    }
-    for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
-      if (f.found.waiting[t] != nullptr) {
-        std::cout << "    " << check::thread_text(p, static_cast<int>(t))
-                  << (f.found.status == check_status::hang ? " waits at " : " is at ")
-                  << check::place_of(p, static_cast<int>(t), *f.found.waiting[t]) << ": " << f.found.waiting[t]->text << "\n";
-      }
-    }
-    if (!file.confirmed.empty()) {
-      std::cout << "    " << file.confirmed[n] << "\n";
-    }
+  if (!quiet) {
+    show_findings(file);
   }
 }
 
@@ -317,8 +386,12 @@ json as_json(const sanitized_file& file) {
         one["waiting"].push_back(place_as_json(p, static_cast<int>(t), *f.found.waiting[t]));
       }
     }
-    if (std::vector<std::string> notes = check::finding_notes(p, f.found); !notes.empty()) {
-      one["notes"] = std::move(notes);
+    explanation why = explanation_of(f);
+    if (!why.missing.empty()) {
+      why.notes.insert(why.notes.begin(), std::move(why.missing));
+    }
+    if (!why.notes.empty()) {
+      one["notes"] = std::move(why.notes);
     }
     if (!file.confirmed.empty()) {
       one["confirmed"] = file.confirmed[n];
@@ -345,6 +418,9 @@ void add_to(report& sarif, sanitized_file& file) {
     one.prepared.stated = file.stated;
     one.result.status = f.found.status;
     one.result.found = f.found;
+    if (const std::string missing = explanation_of(f).missing; !missing.empty()) {
+      one.result.found.message += ". " + missing;
+    }
     one.result.seed = f.seed;
     one.result.counts.executions = file.result.counts.schedules;
     one.seconds = file.seconds;

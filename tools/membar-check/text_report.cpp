@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <common/text_file.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
+#include <membar-check/source_lines.hpp>
 
 #include <check/finding_notes.hpp>
 #include <check/race_notes.hpp>
@@ -13,14 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <memory>
 #include <ostream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,36 +27,6 @@ namespace membar_check {
 namespace {
 
 namespace model = membar::model;
-
-/// Provides the lines of source files. Each file is read only once.
-class source_lines {
- public:
-  /// Returns a line without leading and trailing blanks, or an empty string if there is no such line.
-  [[nodiscard]] std::string line(const std::string& path, int number) {
-    auto it = files_.find(path);
-    if (it == files_.end()) {
-      std::vector<std::string> lines;
-      try {
-        std::istringstream in(membar_tools::read_file(path));
-        for (std::string one; std::getline(in, one);) {
-          lines.push_back(one);
-        }
-      } catch (const std::exception&) {
-        // only the location is shown if the source file is not available
-      }
-      it = files_.emplace(path, std::move(lines)).first;
-    }
-    if (number < 1 || static_cast<std::size_t>(number) > it->second.size()) {
-      return "";
-    }
-    const std::string& whole = it->second[static_cast<std::size_t>(number) - 1];
-    const std::size_t begin = whole.find_first_not_of(" \t");
-    return begin == std::string::npos ? "" : whole.substr(begin, whole.find_last_not_of(" \t\r") - begin + 1);
-  }
-
- private:
-  std::map<std::string, std::vector<std::string>> files_;
-};
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. If other threads in their blocks hand over a value between the
@@ -311,19 +278,7 @@ class text_writer final : public report {
  private:
   /// Returns the source line of an instruction, or the PTX if there is no source line.
   std::string shown(const check::program& p, int thread, const check::instruction& i) {
-    const instruction_places places = places_of(p, thread, i);
-    const bool statement = is_statement(p, thread, places);
-    if (!statement && (how_.ptx || places.own.path.empty())) {
-      return "PTX line " + std::to_string(i.line) + ": " + i.text;
-    }
-    const auto name = [](const source_place& place) {
-      return std::filesystem::path(place.path).filename().string() + ":" + std::to_string(place.line);
-    };
-    if (statement) {
-      return name(places.own) + ": " + i.text;
-    }
-    const auto text = [&](const source_place& place) { return name(place) + ": " + lines_.line(place.path, place.line); };
-    return places.caller.path.empty() ? text(places.own) : text(places.caller) + "   [in " + name(places.own) + "]";
+    return lines_.shown(p, thread, i, how_.ptx);
   }
 
   void show(const check::program& p, const check::finding& f) {
@@ -365,9 +320,7 @@ class text_writer final : public report {
     const std::string number = std::to_string(e.number) + (write != nullptr ? "-" + std::to_string(write->number) : "");
     const std::string line = (e.blamed || (write != nullptr && write->blamed) ? "  > " : "    ") + number + ": " +
                              shown(p, issuer_of(p, e.thread), *e.at);
-    constexpr std::size_t widest = 150;
-    const bool fits = line.size() + what.size() < widest;
-    out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
+    out_ << with_comment(line, what) << "\n";
   }
 
   /// Shows where the unfinished threads are. Threads at the same instruction share a line.

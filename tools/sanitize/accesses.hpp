@@ -41,8 +41,8 @@ class memory_events {
     const check::wide_value seen = o->value(a.address, a.bytes);
     if (o->is_uninitialised(a.address, a.bytes) && !is_discarded(l, a)) {
       out_.add(check_status::uninitialised,
-               "thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) + " before anything is written to it",
-               l);
+               "thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) + " before anything is written to it", l,
+               {&l, a.address});
     }
     const bool chained = load(*o, l, a, i, seen);
     const bool rmw = i.code != check::op::load;
@@ -88,7 +88,8 @@ class memory_events {
                                                             : " writes to constant memory";
       fail(l, check_status::out_of_bounds,
            "an access by thread " + out_.number_of(l) + what + ": " + std::to_string(alignment) + " bytes at " +
-               out_.place(l, a.address));
+               out_.place(l, a.address),
+           {&l, a.address});
       return nullptr;
     }
     hear(l, *o, a.address, i.code != check::op::store);
@@ -104,7 +105,8 @@ class memory_events {
                  ? "'" + i.text + "' of thread " + out_.number_of(l) + " may access only its own block's shared memory, not " +
                        out_.place(l, a.address)
                  : "thread " + out_.number_of(l) +
-                       " accesses the shared memory of a block outside of its cluster: " + out_.place(l, a.address));
+                       " accesses the shared memory of a block outside of its cluster: " + out_.place(l, a.address),
+             {&l, a.address});
         return nullptr;
       }
     }
@@ -151,12 +153,13 @@ class memory_events {
              ", and nothing orders this access " +
              (begun
                   ? "before the end of block " + std::to_string(number) + ": a cluster barrier is missing before the block ends"
-                  : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before it"));
+                  : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before it"),
+         {other.lanes.data(), o.address});
     return false;
   }
 
-  void fail(lane& l, check_status status, const std::string& message) {
-    out_.add(status, message, l);
+  void fail(lane& l, check_status status, const std::string& message, found_memory memory = {}) {
+    out_.add(status, message, l, memory);
     state_.stall(l);
   }
 
@@ -225,7 +228,8 @@ class memory_events {
       const check::mbarrier_outcome outcome = m.updated_mbarrier_at(*l.state);
       completes = outcome.completes;
       if (outcome.wrong != nullptr) {
-        fail(l, check_status::undefined, "thread " + out_.number_of(l) + " " + outcome.wrong + ": " + out_.place(l, a.address));
+        fail(l, check_status::undefined, "thread " + out_.number_of(l) + " " + outcome.wrong + ": " + out_.place(l, a.address),
+             {&l, a.address});
         return;
       }
     }

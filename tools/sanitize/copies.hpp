@@ -136,8 +136,8 @@ class asynchronous_operations {
   }
 
  private:
-  bool fail(const lane& l, check_status status, const std::string& message) {
-    out_.add(status, "thread " + out_.number_of(l) + " " + message, l);
+  bool fail(const lane& l, check_status status, const std::string& message, found_memory memory = {}) {
+    out_.add(status, "thread " + out_.number_of(l) + " " + message, l, memory);
     state_.stop();
     return false;
   }
@@ -321,7 +321,8 @@ class asynchronous_operations {
                out_.place(l, a.address) +
                (o == nullptr               ? ", which are outside of every object"
                 : a.address % a.bytes != 0 ? ", which are not aligned"
-                                           : ", which are constant"));
+                                           : ", which are constant"),
+           {&l, a.address});
       return &s;
     }
     if (i.mbarrier != check::mbarrier_op::none) {
@@ -332,7 +333,7 @@ class asynchronous_operations {
         out_.add(check_status::uninitialised,
                  "an asynchronous operation of thread " + out_.number_of(l) + " may read " + out_.place(l, a.address) +
                      " before anything is written to it",
-                 l);
+                 l, {&l, a.address});
       }
       touch(one, *o, context, a);
       return m.step(s, o->value(a.address, a.bytes));
@@ -391,7 +392,7 @@ class asynchronous_operations {
     const check::mbarrier_outcome outcome = m.updated_mbarrier_at(*now);
     if (outcome.wrong != nullptr) {
       fail(l, check_status::undefined,
-           std::string("starts an operation that ") + outcome.wrong + ": " + out_.place(l, a.address));
+           std::string("starts an operation that ") + outcome.wrong + ": " + out_.place(l, a.address), {&l, a.address});
       return now;
     }
     o.write(a.address, a.bytes, m.stored(*now));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The findings of all runs. Findings with the same pair of source locations are stored once.
+/// The findings of all runs. Findings of the same kind at the same pair of instructions are stored once.
 #pragma once
 
 #include <check/program.hpp>
@@ -15,9 +15,12 @@ namespace membar::sanitize {
 struct sanitizer_finding {
   check::finding found{};             ///< its thread numbers are indices in `found.whole`
   std::vector<std::string> places{};  ///< the source lines involved, in order
+  std::string object{};               ///< the name of the memory object involved; empty: none
+  std::string reading{};              ///< the reading of the PTX ISA on which the finding depends; empty: none
   std::uint64_t count = 0;            ///< the number of times it was found
   std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
   std::uint64_t key = 0;              ///< a hash; findings with the same key are the same finding
+  bool unordered = false;             ///< a race between accesses that nothing orders, not even through another proxy
   bool polls = false;                 ///< the schedule was cut short: its threads only poll, and may wait forever
   std::uint64_t last_change = 0;      ///< if `polls` is set: the number of instructions executed before the last change of
                                       ///< memory

@@ -25,6 +25,12 @@ struct shown_access {
   bool follows = false;
 };
 
+/// The memory that a finding is about.
+struct found_memory {
+  const lane* thread = nullptr;  ///< a thread that can access it; null: the finding is not about memory
+  std::uint64_t address = 0;
+};
+
 /// Collects the findings of one run.
 class reporter {
  public:
@@ -51,23 +57,22 @@ class reporter {
     y.pc = pc_of(second);
     const std::uint16_t before[2] = {static_cast<std::uint16_t>(second.follows ? 1 : 0), 0};
     y.base = before;
-    add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y});
+    add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y}).unordered = !second.follows;
   }
 
-  /// Reports a finding about one or two threads.
-  void add(check_status status, std::string message, const lane& l, const shown_access* access = nullptr) {
-    const check::instruction& i = l.home->machine_of(l).at(*l.state);
+  /// Reports a finding about one thread.
+  void add(check_status status, std::string message, const lane& l, found_memory memory = {}) {
     const std::uint32_t number = state_.number_of(*l.home->context_of(l).kernel, l.state->pc);
-    const std::uint64_t key = key_of(status, number, access != nullptr ? access->number : number);
+    const std::uint64_t key = key_of(status, number, number);
     if (is_known(key)) {
       return;
     }
-    static_cast<void>(i);
     auto view = excerpt({l.key});
     sanitizer_finding& f = add(key, view, status, std::move(message), {});
     f.found.thread = 0;
     f.found.waiting = {&model::at(view->threads[0].kernel->code, l.state->pc)};
     f.places = {check::place_of(*view, 0, *f.found.waiting[0])};
+    f.object = memory.thread == nullptr ? "" : check::object_text(*excerpt({memory.thread->key}), memory.address);
   }
 
   /// Reports threads that wait forever. Only some of them are shown.
@@ -179,7 +184,8 @@ class reporter {
     return pc < unused.size() && unused[pc];
   }
 
-  /// Returns a program that contains only these threads and the memory that they can access.
+  /// Returns a program that contains only these threads and the memory that they can access. The other threads that have
+  /// started their asynchronous operations follow them.
   [[nodiscard]] std::shared_ptr<check::program> excerpt(const std::vector<thread_key>& keys) const {
     auto view = std::make_shared<check::program>();
     view->excerpt = true;
@@ -193,13 +199,23 @@ class reporter {
       named.type = o.type;
       view->memory.push_back(std::move(named));
     }
+    std::vector<check::thread_context> starters;
     for (const thread_key key : keys) {
       const actor a = state_.actor_of(key);
       view->threads.push_back(state_.context_of(a));
+      if (a.copy) {
+        const auto starter = std::find(keys.begin(), keys.end(), state_.copy_owner[key - state_.first_copy].first);
+        view->threads.back().copies_of = static_cast<int>(starter - keys.begin());
+        if (starter == keys.end()) {
+          view->threads.back().copies_of += static_cast<int>(starters.size());
+          starters.push_back(state_.context_of(a));
+        }
+      }
       for (check::memory_object& o : check::shared_objects(a.launch->plan->request, view->threads.back().block_number)) {
         view->memory.push_back(std::move(o));
       }
     }
+    view->threads.insert(view->threads.end(), starters.begin(), starters.end());
     for (const launch_run& l : state_.launches) {
       view->launches_before.push_back(l.plan->request.after);
     }
@@ -269,6 +285,7 @@ class reporter {
       shown.blamed = true;
       shown.event = e;
       shown.event.base = nullptr;
+      f.object = check::object_text(*view, e.address);
       f.found.waiting.push_back(nullptr);
       f.places.push_back(check::place_of(*view, e.thread, *shown.at));
     }

@@ -134,7 +134,10 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
     shown.clear();
     std::erase_if(left, [&, reading = name, kind = one](sanitizer_finding* f) {
       const bool gone = check::may_depend_on(p, f->found, kind) && is_gone(*f);
-      f->found.message += gone ? litmus_files::depends_on(reading) : "";
+      if (gone) {
+        f->reading = reading;
+        f->found.message += litmus_files::depends_on(reading);
+      }
       return gone;
     });
   }

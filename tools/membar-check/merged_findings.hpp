@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Merges findings that a reader of the source cannot distinguish.
+#pragma once
+
+#include <sanitize/findings.hpp>
+
+#include <vector>
+
+namespace membar_check {
+
+/// Merges findings that have the same status, source lines and memory object, for example because the compiler has unrolled a
+/// loop. For inlined code, the lines of the calls must also be the same. Without line information, the PTX lines distinguish
+/// findings; without either, the message does. Of the merged findings, returns the one with the smallest seed, with the sum of
+/// their counts. A finding that depends on no reading of the PTX ISA is preferred to those that do.
+[[nodiscard]] std::vector<membar::sanitize::sanitizer_finding> merged(
+    std::vector<membar::sanitize::sanitizer_finding> findings);
+
+}  // namespace membar_check
