@@ -359,6 +359,10 @@ SCENARIOS = [
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of a memory object"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["; if it is a template, instantiate it in the source: 'template __global__ void worker<3>(PARAMETERS);'\n"]),
+    (GOOD.replace("worker<2>", "worked"), 2, ["floats\n"]),
+    (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it has none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
+    (GOOD.replace("k.ptx", "none.ptx").replace("worker<2>", "worker"), 2, ["instantiate it in the source: 'template __global__ void worker<ARGUMENTS>(PARAMETERS);'\n"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 arguments are given"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory object"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
@@ -436,6 +440,7 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+        (folder / "none.ptx").write_text(KERNEL.split(".visible .entry")[0], encoding="utf-8")
         for text, status, words in SCENARIOS:
             (folder / "s.scenario").write_text(text, encoding="utf-8")
             expect(words, status, folder / "s.scenario")

@@ -95,6 +95,35 @@ __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
+// Another block reads the carry, which the last thread writes. No thread of the grid reads `out`.
+__global__ void wrong_flag_of_a_carry(const int* in, int* out, int* carry, int* ready) {
+  __shared__ int base;
+  if (threadIdx.x == 0 && blockIdx.x != 0) {
+    while (flag_t(ready[blockIdx.x - 1]).load(cuda::memory_order_acquire) == 0) {
+    }
+    base = carry[blockIdx.x - 1];
+  }
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = base + in[threadIdx.x];
+  if (threadIdx.x == blockDim.x - 1) {
+    carry[blockIdx.x] = base + in[threadIdx.x];
+  }
+  if (threadIdx.x == 0) {
+    flag_t(ready[blockIdx.x]).store(1, cuda::memory_order_release);
+  }
+}
+// Of the data that this kernel or another kernel reads, the nearest store before the flag is named.
+__device__ int results[1024];
+__global__ void wrong_flag_of_several_results(int* flag, int* plan, int* log) {
+  log[threadIdx.x] = 1;
+  plan[threadIdx.x] = plan[threadIdx.x + 1] + 1;
+  results[threadIdx.x] = 1;
+  log[threadIdx.x + 1024] = 1;
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
+__global__ void right_reader_of_results(int* out) { out[threadIdx.x] = results[threadIdx.x]; }
 // One thread of the grid writes: the thread whose block number and thread number are both 0.
 __global__ void right_flag_beside_data_of_one(int* flag, float* data) {
   if ((threadIdx.x | blockIdx.x) == 0) {
@@ -483,6 +512,122 @@ __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) 
     wait_for(flag);
     out[0] = data[0];
   }
+}
+
+// The compare-and-swap that takes a lock does not end a wait for the lock. The write that unlocks publishes the data of the
+// earlier rounds, and is the only one that can lack a release.
+__device__ void take(int* lock) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+    __nanosleep(100);
+  }
+}
+__global__ void wrong_unlock_in_rounds(int* lock, int* list, int* size, int n) {
+  for (int k = 0; k < n; ++k) {
+    take(lock);
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    list[*size] = k;
+    *size += 1;
+    atomicExch(lock, 0);
+  }
+}
+__global__ void right_unlock_in_rounds(int* lock, int* list, int* size, int n) {
+  for (int k = 0; k < n; ++k) {
+    take(lock);
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    list[*size] = k;
+    *size += 1;
+    flag_t(*lock).store(0, cuda::memory_order_release);
+  }
+}
+__global__ void right_lock_that_is_read_first(int* lock, int* list, int* size, int n) {
+  for (int k = 0; k < n; ++k) {
+    do {
+      while (flag_t(*lock).load(cuda::memory_order_relaxed) != 0) {
+      }
+    } while (atomicExch(lock, 1) != 0);
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    list[*size] = k;
+    *size += 1;
+    flag_t(*lock).store(0, cuda::memory_order_release);
+  }
+}
+__global__ void right_unlock_by_compare_and_swap(int* lock, int* list, int* size, int n) {
+  for (int k = 0; k < n; ++k) {
+    take(lock);
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+    list[*size] = k;
+    *size += 1;
+    int one = 1;
+    flag_t(*lock).compare_exchange_strong(one, 0, cuda::memory_order_release);
+  }
+}
+// Every thread takes the lock in its turn, so no thread unlocks for another.
+__global__ void right_lock_of_each_thread(int* lock, int* list, int* size) {
+  take(lock);
+  cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_device);
+  list[*size] = threadIdx.x;
+  *size += 1;
+  flag_t(*lock).store(0, cuda::memory_order_release);
+}
+__global__ void right_lock_by_exchange(int* lock, int* list, int* size) {
+  while (atomicExch(lock, 1) != 0) {
+  }
+  __threadfence();
+  list[*size] = threadIdx.x;
+  *size += 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+// The whole block works under the lock, and the barrier before the unlock is missing. Taking the lock again is not a second
+// fault.
+__global__ void wrong_unlock_of_a_block(int* lock, int* data, int n) {
+  for (int k = 0; k < n; ++k) {
+    if (threadIdx.x == 0) {
+      int free = 0;
+      while (!flag_t(*lock).compare_exchange_strong(free, 1, cuda::memory_order_acq_rel)) {
+        free = 0;
+      }
+    }
+    __syncthreads();
+    data[threadIdx.x] += k;
+    if (threadIdx.x == 0) {
+      flag_t(*lock).store(0, cuda::memory_order_release);
+    }
+  }
+}
+// These counters and states are flags: their values, or those that other threads make of them, end the wait.
+__global__ void wrong_counter_in_rounds(int* count, int* data, int n) {
+  for (int k = 1; k <= n; ++k) {
+    data[blockIdx.x] += k;
+    atomicAdd(count, 1);
+    while (flag_t(*count).load(cuda::memory_order_acquire) != k * gridDim.x) {
+    }
+    data[gridDim.x + blockIdx.x] += data[(blockIdx.x + 1) % gridDim.x];
+  }
+}
+__global__ void __launch_bounds__(1) wrong_state_by_compare_and_swap(int* state, int* data, int n) {
+  for (int k = 0; k < n; ++k) {
+    if (blockIdx.x == 0) {
+      data[0] += 1;
+      atomicCAS(state, 0, 1);
+    } else {
+      while (flag_t(*state).load(cuda::memory_order_acquire) != 1) {
+      }
+      data[1] += data[0];
+      flag_t(*state).store(0, cuda::memory_order_release);
+    }
+  }
+}
+__global__ void wrong_first_of_a_count(int* count, int* data) {
+  data[blockIdx.x] = 1;
+  if (blockIdx.x == 0) {
+    flag_t(*count).store(1, cuda::memory_order_relaxed);
+  } else {
+    flag_t(*count).fetch_add(1, cuda::memory_order_release);
+  }
+  while (flag_t(*count).load(cuda::memory_order_acquire) != 8) {
+  }
+  data[blockIdx.x + 8] = data[(blockIdx.x + 1) % 8];
 }
 
 // last-block-without-acquire

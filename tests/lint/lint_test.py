@@ -27,6 +27,9 @@ WARNINGS = {
     "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_flag_of_one_block": ("flag-before-barrier", "medium"),
     "wrong_message": ("flag-before-barrier", "medium"),
+    "wrong_flag_of_a_carry": ("flag-before-barrier", "medium"),
+    "wrong_flag_of_several_results": ("flag-before-barrier", "high"),
+    "wrong_unlock_of_a_block": ("flag-before-barrier", "high"),
     "wrong_flags_in_a_row": ("flag-before-barrier", "high"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
     "wrong_wait_for_peer": ("spin-without-acquire", "high"),
@@ -52,6 +55,10 @@ WARNINGS = {
     "wrong_relaxed_flag_of_a_table": ("flag-without-release", "medium"),
     "wrong_relaxed_flag_beside_a_round": ("flag-without-release", "medium"),
     "wrong_taken_place": ("flag-without-release", "medium"),
+    "wrong_unlock_in_rounds": ("flag-without-release", "high"),
+    "wrong_counter_in_rounds": ("flag-without-release", "high"),
+    "wrong_state_by_compare_and_swap": ("flag-without-release", "high"),
+    "wrong_first_of_a_count": ("flag-without-release", "high"),
     "wrong_last_block": ("last-block-without-acquire", "high"),
     "wrong_place_in_a_list": ("last-block-without-acquire", "medium"),
     "wrong_scope_of_one_side": ("narrow-scope", "medium"),
@@ -239,7 +246,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("the data that all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 24 high, 20 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 30 high, 21 medium, 1 allowed\n$")
 
     def test_a_poll_without_a_load_names_both_lines_and_the_remedy(self):
         lines = pathlib.Path(kernels).read_text().splitlines()
@@ -250,6 +257,19 @@ class Lint(unittest.TestCase):
         self.assertIn("poll with cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire) or membar::load<", found["fix"])
         shared = next(w for w in warnings(str(PTX)) if name_of(w) == "wrong_plain_poll_of_shared_memory")
         self.assertIn("cuda::thread_scope_block", shared["fix"])
+
+    def test_of_the_writes_to_a_lock_the_unlock_is_the_flag(self):
+        found = {name_of(w): w for w in warnings(str(PTX))}
+        self.assertIn(".exch.", found["wrong_unlock_in_rounds"]["opcode"])
+        self.assertIn("st.release.", found["wrong_unlock_of_a_block"]["opcode"])
+
+    def test_the_data_before_a_flag_is_what_other_blocks_read(self):
+        lines = pathlib.Path(kernels).read_text().splitlines()
+        found = {name_of(w): w["related"][0] for w in warnings(str(PTX)) if w["rule"] == "flag-before-barrier"}
+        for kernel, line, what in (("wrong_flag_of_a_carry", "    carry[blockIdx.x] = base + in[threadIdx.x];", "the data that other threads write"),
+                                   ("wrong_flag_of_several_results", "  results[threadIdx.x] = 1;", "the data that all threads write")):
+            with self.subTest(kernel):
+                self.assertEqual((found[kernel]["line"], found[kernel]["what"]), (lines.index(line) + 1, what))
 
     def test_a_fix_is_right_for_what_was_seen(self):
         found = {name_of(w): w for w in warnings("--show=note", str(PTX))}
@@ -316,6 +336,53 @@ class Lint(unittest.TestCase):
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
         self.assertIn("which is not a rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+
+    def test_the_text_has_short_paths_inside_the_working_folder(self):
+        short = subprocess.run([str(pathlib.Path(command).resolve()), "lint", str(PTX.resolve())], capture_output=True, text=True, cwd=pathlib.Path(kernels).parents[1]).stdout
+        self.assertRegex(short, r"(?m)^lint/kernels\.cu:\d+ ")
+        self.assertRegex(short, r"(?m)^  the data that all threads write: lint/kernels\.cu:\d+: ")
+        self.assertNotIn(str(pathlib.Path(kernels).parent), short)
+        outside = subprocess.run([str(pathlib.Path(command).resolve()), "lint", str(PTX.resolve())], capture_output=True, text=True, cwd="/").stdout
+        self.assertIn(f"{str(pathlib.Path(kernels).resolve())[1:]}:", outside)
+
+    def test_templates_without_an_instance_are_mentioned(self):
+        of = pathlib.Path(folder) / "templates"
+        of.mkdir(exist_ok=True)
+        template = of / "template.cu"
+        template.write_text("template <int N> __global__ void fill(int* p) { p[threadIdx.x] = N; }\n")
+        (of / "host.cu").write_text("__device__ int one() { return 1; }\n")
+        advice = "instantiate each kernel template that is to be linted with a line like 'template __global__ void f<32>(int*);'\n"
+        text = lint(str(template), status=0, CUDACXX=sys.argv[4]).stdout
+        self.assertEqual(text, f"0 kernels, no warning\n{template} has __global__ functions, but its PTX has no kernel: {advice}")
+        report = json.loads(lint("--format=json", str(of), status=0, CUDACXX=sys.argv[4]).stdout)
+        self.assertEqual([one["file"] for one in report["without_kernels"]], [str(template)])
+        document = json.loads(lint("--format=sarif", str(of), status=0, CUDACXX=sys.argv[4]).stdout)
+        notes = document["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+        self.assertEqual([one["level"] for one in notes], ["warning"])
+        self.assertTrue(sarif.is_valid(document, pathlib.Path.cwd()), document)
+        (of / "second.cu").write_text(template.read_text())
+        self.assertIn(f"\n2 sources have __global__ functions, but no kernel in their PTX, the first is {of}/second.cu: instantiate ",
+                      lint(str(of / "second.cu"), str(template), status=0, CUDACXX=sys.argv[4]).stdout)
+        (of / "second.cu").write_text(template.read_text() + "template __global__ void fill<32>(int*);\n")
+        self.assertEqual(lint(str(of / "second.cu"), status=0, CUDACXX=sys.argv[4]).stdout, "1 kernel, no warning\n")
+        (of / "second.cu").unlink()
+
+    def test_a_scenario_is_not_linted_but_checked(self):
+        for name in ("one.scenario", "two.litmus"):
+            file = pathlib.Path(folder) / name
+            file.write_text("source k.cu\n")
+            self.assertIn(f"{file}: this is a {name[4:]}", lint(str(file), status=2).stderr.replace("litmus test", "litmus"))
+            self.assertIn(f"'membar-check {file}' checks it", lint(str(file), status=2).stderr)
+
+    def test_the_progress_line_is_a_sentence(self):
+        nvcc = pathlib.Path(folder) / "slow_nvcc"
+        nvcc.write_text("#!/bin/sh\nsleep 3\nexit 1\n")
+        nvcc.chmod(0o755)
+        sources = [str(pathlib.Path(folder) / f"slow_{k}.cu") for k in range(2)]
+        for source in sources:
+            pathlib.Path(source).write_text("")
+        self.assertIn(f"membar-check: {sources[0][-60:]} is being linted, 2 s so far", lint(sources[0], status=2, CUDACXX=str(nvcc)).stderr.replace(sources[0], sources[0][-60:]))
+        self.assertIn("membar-check: 2 inputs are being linted, 2 s so far", lint(*sources, status=2, CUDACXX=str(nvcc)).stderr)
 
     def test_of_several_warnings_without_lines_the_surest_is_shown(self):
         source = pathlib.Path(folder) / "two_flags.cu"

@@ -38,7 +38,7 @@ def main():
             elif how == "right":
                 expected = done.returncode == 0 and not rows and "1 right" in done.stdout and "equal in 3 runs" in done.stdout
             else:
-                expected = (done.returncode == 1 and len(rows) == 1 and "wrong: reads what" in rows[0] and "4000 bytes of argument 0" in rows[0]
+                expected = (done.returncode == 1 and len(rows) == 1 and "wrong: reads memory that doubled writes" in rows[0] and "4000 bytes of argument 0" in rows[0]
                             and "dependent_kernels.cu:18" in rows[0])
             wrong += not expected
             print("as expected" if expected else "NOT AS EXPECTED", flush=True)

@@ -983,6 +983,16 @@ class preparation {
     return last == std::string::npos ? name : name.substr(last + 2);
   }
 
+  /// Returns advice on a kernel that may be a template without this instance: it has template arguments, or the source has no
+  /// kernel at all.
+  [[nodiscard]] static std::string how_to_instantiate(const std::string& name, const std::vector<std::string>& all) {
+    const bool has_arguments = name.find('<') != std::string::npos;
+    return has_arguments || all.empty()
+               ? "; if it is a template, instantiate it in the source: 'template __global__ void " +
+                     membar_tools::shortened(name, 80) + (has_arguments ? "" : "<ARGUMENTS>") + "(PARAMETERS);'"
+               : "";
+  }
+
   [[nodiscard]] const ptx_function& kernel_of(const scenario::launch_line& l) const {
     std::string wanted = l.kernel;
     wanted.erase(std::remove(wanted.begin(), wanted.end(), ' '), wanted.end());
@@ -1010,7 +1020,7 @@ class preparation {
       throw model::error(l.line, 1,
                          "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
                              quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
-                             (similar.empty() ? did_you_mean(wanted, all) : std::string()));
+                             (similar.empty() ? did_you_mean(wanted, all) + how_to_instantiate(l.kernel, all) : std::string()));
     }
     return *kernel;
   }

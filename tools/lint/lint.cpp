@@ -74,6 +74,48 @@ class sources_of {
   std::set<std::string> aware_;  ///< kernels with an instance that waits or launches dependents
 };
 
+/// The variables that the kernels of a module read. The kernels are decoded at the first query.
+class variables_read {
+ public:
+  variables_read(const ptx::ptx_module& module, const ptx::module_layout& layout) : module_(&module), layout_(&layout) {}
+  [[nodiscard]] bool include(const std::set<origin>& origins) {
+    const auto is_variable = [](const origin& o) { return o.kind == origin::kind_t::global; };
+    if (std::ranges::none_of(origins, is_variable)) {
+      return false;
+    }
+    if (!read_) {
+      find();
+    }
+    return std::ranges::any_of(origins, [&](const origin& o) { return is_variable(o) && read_->contains(o); });
+  }
+
+ private:
+  void find() {
+    read_.emplace();
+    for (const ptx::ptx_function& f : module_->functions) {
+      if (!f.kernel || !f.defined) {
+        continue;
+      }
+      try {
+        const ptx::kernel_code kernel = ptx::decode_kernel(*module_, *layout_, f);
+        const flow paths(kernel);
+        const values data(kernel, *layout_, paths);
+        for (const access& a : data.accesses()) {
+          if (a.reads) {
+            read_->insert(a.origins.begin(), a.origins.end());
+          }
+        }
+      } catch (const std::exception&) {
+        continue;  // the report lists the kernel as not read
+      }
+    }
+  }
+
+  const ptx::ptx_module* module_;
+  const ptx::module_layout* layout_;
+  std::optional<std::set<origin>> read_;
+};
+
 }  // namespace
 
 module_findings lint(const ptx::ptx_module& module) {
@@ -81,6 +123,7 @@ module_findings lint(const ptx::ptx_module& module) {
   const ptx::module_layout layout = ptx::layout_of(module);
   const bool others_wait = most_wait(module);
   sources_of sources(module);
+  variables_read variables(module, layout);
   for (const ptx::ptx_function& f : module.functions) {
     if (!f.kernel || !f.defined) {
       continue;
@@ -91,7 +134,8 @@ module_findings lint(const ptx::ptx_module& module) {
       if (kernel.code.empty()) {
         continue;
       }
-      const kernel_view view(kernel, layout, others_wait, sources.launch_as_dependent(f));
+      const kernel_view view(kernel, layout, others_wait, sources.launch_as_dependent(f),
+                             [&](const std::set<origin>& origins) { return variables.include(origins); });
       std::vector<warning> warnings;
       for (const rule& r : rules()) {
         r.look(view, warnings);

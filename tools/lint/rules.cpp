@@ -4,11 +4,13 @@
 #include <ptx/endless_loop.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace membar::lint {
@@ -152,6 +154,90 @@ std::vector<spin> spins_of(const kernel_view& k) {
   return result;
 }
 
+/// Returns the constant that a write stores. For a compare-and-swap, it is the constant that a success stores.
+std::optional<std::uint64_t> constant_written(const kernel_view& k, const instruction& i) {
+  const bool swaps = i.code == op::atomic && i.what == model::operation::compare_exchange;
+  const bool sets = i.code == op::store || (i.code == op::atomic && i.what == model::operation::move);
+  if ((!sets && !swaps) || i.elements != 1) {
+    return std::nullopt;
+  }
+  const std::optional<std::uint64_t> result = k.data.of(i.by[swaps ? 2 : 1]).constant;
+  return result ? std::optional(ptx::truncated(*result, 8 * i.bytes)) : std::nullopt;
+}
+
+/// Returns the value that memory has after a read-modify-write of `old`, if that is known.
+std::optional<std::uint64_t> value_after(const kernel_view& k, const instruction& i, std::uint64_t old) {
+  const std::optional<std::uint64_t> first = k.data.of(i.by[1]).constant;
+  if (!first || i.elements != 1 || ptx::is_float(i.type)) {
+    return std::nullopt;
+  }
+  const int bits = 8 * i.bytes;
+  if (i.what == model::operation::compare_exchange) {
+    return ptx::truncated(*first, bits) == old ? constant_written(k, i) : std::optional(old);
+  }
+  const auto number = [&](std::uint64_t value) { return static_cast<std::int64_t>(ptx::extended(value, i.type)); };
+  return ptx::truncated(static_cast<std::uint64_t>(model::apply(i.what, number(old), number(*first))), bits);
+}
+
+/// Returns whether the loop ends when its load returns `loaded`, or may end because the condition is not known.
+bool may_end_with(const kernel_view& k, const spin& s, std::uint64_t loaded) {
+  const instruction& branch = k.paths.at(s.exit);
+  const std::optional<bool> holds = k.data.holds_for({s.exit, true}, s.load, loaded);
+  const bool if_taken =
+      branch.code == op::exit || branch.target >= k.paths.size() || !k.paths.is_inside(*s.waits, branch.target);
+  return !holds || *holds == if_taken;
+}
+
+/// Returns whether a compare-and-swap between two constants takes a lock that `other` unlocks: `other` restores the value that
+/// the compare-and-swap replaced, and every path to it contains a compare-and-swap with these constants.
+bool is_unlock(const kernel_view& k, const access& taking, const access& other) {
+  const instruction& i = k.paths.at(taking.at);
+  const std::optional<std::uint64_t> taken = constant_written(k, i);
+  if (i.what != model::operation::compare_exchange || !taken || !k.data.of(i.by[1]).constant ||
+      value_after(k, k.paths.at(other.at), *taken) != ptx::truncated(*k.data.of(i.by[1]).constant, 8 * i.bytes)) {
+    return false;
+  }
+  const auto takes = [&](pc_t pc) {
+    const instruction& one = k.paths.at(pc);
+    const std::span<const access> at = k.data.accesses_at(pc);
+    return one.code == op::atomic && one.what == i.what && !at.empty() && overlap(at[0].origins, taking.origins) &&
+           constant_written(k, one) == taken && k.data.of(one.by[1]).constant == k.data.of(i.by[1]).constant;
+  };
+  bool untaken = false;
+  k.paths.from_entry([&](pc_t pc) {
+    untaken = untaken || pc == other.at;
+    return !takes(pc);
+  });
+  return !untaken;
+}
+
+/// Returns whether a write may end the wait: the loop ends with the written value, or with what read-modify-writes of other
+/// threads make of it. For example, the write that takes a lock does not end a wait for the lock.
+bool may_end(const kernel_view& k, const spin& s, const access& flag) {
+  const std::optional<std::uint64_t> written = constant_written(k, k.paths.at(flag.at));
+  if (!written || may_end_with(k, s, *written)) {
+    return true;
+  }
+  return std::ranges::any_of(k.data.accesses(), [&](const access& other) {
+    const instruction& i = k.paths.at(other.at);
+    return (i.code == op::atomic || i.code == op::reduction) && i.what != model::operation::move &&
+           overlap(other.origins, flag.origins) && value_after(k, i, *written) != written && !is_unlock(k, flag, other);
+  });
+}
+
+/// Returns whether the write only takes a lock: it is a compare-and-swap like that of a loop that waits for the lock, and ends
+/// no wait.
+bool takes_lock(const kernel_view& k, const std::vector<spin>& spins, const access& flag) {
+  const instruction& i = k.paths.at(flag.at);
+  const auto is_like_it = [&](const spin& s) {
+    const instruction& wait = k.paths.at(s.load);
+    return overlap(s.at.origins, flag.origins) && wait.code == op::atomic && wait.what == i.what &&
+           constant_written(k, wait) == constant_written(k, i);
+  };
+  return i.code == op::atomic && i.what == model::operation::compare_exchange && std::ranges::any_of(spins, is_like_it) &&
+         std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && may_end(k, s, flag); });
+}
+
 std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_side) {
   for (pc_t pc = after + 1; pc < std::min<pc_t>(after + 6, k.paths.size()); ++pc) {
     if (!acquire_side && is_release_fence(k.paths.at(pc))) {
@@ -243,6 +329,22 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
+/// Returns whether every thread that executes the write has exchanged or compared and swapped the same memory before, as for a
+/// lock that each thread takes and unlocks.
+bool unlocks_own(const kernel_view& k, const access& flag) {
+  bool untaken = false;
+  k.paths.from_entry([&](pc_t pc) {
+    const instruction& i = k.paths.at(pc);
+    const std::span<const access> at = k.data.accesses_at(pc);
+    const bool takes = i.code == op::atomic &&
+                       (i.what == model::operation::compare_exchange || i.what == model::operation::move) && pc != flag.at &&
+                       !at.empty() && at[0].origins == flag.origins && !selects_some(k, pc);
+    untaken = untaken || pc == flag.at;
+    return !takes;
+  });
+  return !untaken;
+}
+
 /// The threads that write data before a flag: only those that set the flag, several threads that another condition selects, or
 /// the whole block.
 enum class writers : unsigned char { the_same, some, all };
@@ -273,7 +375,13 @@ std::vector<data_write> data_writes_of(const kernel_view& k) {
   return result;
 }
 
-writers writers_of(const data_write& data, const std::vector<condition>& of_flag) {
+writers writers_of(const kernel_view& k, const data_write& data, const std::vector<condition>& of_flag) {
+  const auto is_different = [&](const condition& c) {
+    return std::ranges::any_of(of_flag, [&](const condition& f) { return k.data.select_different(c, f); });
+  };
+  if (std::ranges::any_of(data.selecting, is_different)) {
+    return writers::some;
+  }
   const auto is_common = [&](const condition& c) {
     return std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
   };
@@ -301,22 +409,34 @@ bool meets_in_some_blocks(const kernel_view& k, const access& data, const access
   return false;
 }
 
+/// A flag that is stored too early.
+struct early_flag {
+  warning found;
+  pc_t first_data = 0;  ///< the first of the data writes that give the warning its confidence
+};
+
 /// If several flags are set for the same data without a barrier in between, keeps only the warning about the last of these
 /// flags, because only one barrier is missing.
-void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
-  const std::vector<warning> all = found;
-  std::erase_if(found, [&](const warning& w) {
-    return std::ranges::any_of(all, [&](const warning& later) {
-      return later.at > w.at && later.sure >= w.sure && later.related[0].first == w.related[0].first &&
-             is_in(leading_to(k, later.at, is_block_barrier), w.at);
+void drop_earlier_flags(const kernel_view& k, std::vector<early_flag>& found) {
+  const std::vector<early_flag> all = found;
+  std::erase_if(found, [&](const early_flag& one) {
+    return std::ranges::any_of(all, [&](const early_flag& later) {
+      return later.found.at > one.found.at && later.found.sure >= one.found.sure && later.first_data == one.first_data &&
+             is_in(leading_to(k, later.found.at, is_block_barrier), one.found.at);
     });
   });
 }
 
-/// Returns a warning about a flag if any data write causes one. If several writes do, returns the warning with the highest
-/// confidence.
-std::optional<warning> early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
-                                  bool only_tells) {
+/// A data write that a flag is stored too early for.
+struct early_data {
+  const data_write* data = nullptr;
+  writers by = writers::all;
+  bool sure = false;
+};
+
+/// Returns the data writes of other threads that may follow a flag although the flag announces them.
+std::vector<early_data> early_data_of(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
+                                      bool only_tells) {
   std::vector<condition> conditions = k.paths.conditions_of(flag.at);
   std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
   const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
@@ -324,13 +444,13 @@ std::optional<warning> early_flag(const kernel_view& k, const access& flag, cons
       leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
   const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
   const bool fences = releases(k.paths.at(flag.at).order);
-  std::optional<warning> found;
+  std::vector<early_data> result;
   for (const data_write& data : all_data) {
     const pc_t at = data.at.at;
     if (!is_in(not_met, at) || (!fences && is_in(not_fenced, at))) {
       continue;  // the flag does not publish this data, or another rule reports what is missing
     }
-    const writers by = writers_of(data, conditions);
+    const writers by = writers_of(k, data, conditions);
     const bool warps_alone = !is_in(not_met_in_warp, at);  // each warp may have its own data and flag
     if (by == writers::the_same || (by == writers::some && warps_alone)) {
       continue;
@@ -338,20 +458,35 @@ std::optional<warning> early_flag(const kernel_view& k, const access& flag, cons
     const bool sure = by == writers::all && !warps_alone && !overlap(data.at.origins, flag.origins) &&
                       (only_tells || data.handed_over) && !is_packet(k.paths.at(flag.at)) &&
                       !meets_in_some_blocks(k, data.at, flag, conditions);
-    if (!found || sure) {
-      const std::string who = by == writers::all ? "all" : "other";
-      found = {"flag-before-barrier",
-               sure ? confidence::high : confidence::medium,
-               "a flag is stored after " + who +
-                   " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
-               flag.at,
-               {{at, "the data that " + who + " threads write"}}};
-    }
-    if (sure) {
-      break;
-    }
+    result.push_back({&data, by, sure});
   }
-  return found;
+  return result;
+}
+
+/// Returns a warning about a flag if any data write causes one. Of several writes, the warning names one with the highest
+/// confidence, preferably of data that a kernel of the module reads, and of these the one nearest before the flag.
+std::optional<early_flag> find_early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
+                                          bool only_tells) {
+  std::vector<early_data> all = early_data_of(k, flag, all_data, only_tells);
+  if (all.empty()) {
+    return std::nullopt;
+  }
+  const bool sure = std::ranges::any_of(all, &early_data::sure);
+  std::erase_if(all, [&](const early_data& d) { return d.sure != sure; });
+  const auto rank = [&](const early_data& d) {
+    const access& at = d.data->at;
+    return std::tuple(is_read(k, at) || (k.read_in_module && k.read_in_module(at.origins)), at.at < flag.at, at.at);
+  };
+  const early_data& named = *std::ranges::max_element(all, {}, rank);
+  const std::string who = named.by == writers::all ? "all" : "other";
+  return early_flag{
+      {"flag-before-barrier",
+       sure ? confidence::high : confidence::medium,
+       "a flag is stored after " + who +
+           " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
+       flag.at,
+       {{named.data->at.at, "the data that " + who + " threads write"}}},
+      all.front().data->at.at};
 }
 
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
@@ -359,22 +494,24 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
     return;
   }
   std::optional<std::vector<data_write>> data;
-  const bool only_tells = spins_of(k).empty();
-  std::vector<warning> all;
+  const std::vector<spin> spins = spins_of(k);
+  const bool only_tells = spins.empty();
+  std::vector<early_flag> all;
   for (const access& flag : k.data.accesses()) {
-    if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
+    if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && (!is_stored_by_all(k, flag) || unlocks_own(k, flag))) ||
+        takes_lock(k, spins, flag)) {
       continue;
     }
     if (!data) {
       data = data_writes_of(k);
     }
-    if (std::optional<warning> found = early_flag(k, flag, *data, only_tells)) {
+    if (std::optional<early_flag> found = find_early_flag(k, flag, *data, only_tells)) {
       all.push_back(std::move(*found));
     }
   }
   drop_earlier_flags(k, all);
   if (!all.empty() && !reads_thread_number(k)) {  // probably launched with one thread per block
-    for (warning& w : all) {
+    for (auto& [w, data_of_flag] : all) {
       w.sure = confidence::note;
       w.text =
           "if a block has several threads, each of them writes data and stores a flag without a barrier in between: the flag "
@@ -382,7 +519,9 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
       w.fix = "launch the kernel with one thread per block, or put __syncthreads() between the data and the flag";
     }
   }
-  std::ranges::move(all, std::back_inserter(out));
+  for (early_flag& one : all) {
+    out.push_back(std::move(one.found));
+  }
 }
 
 /// Returns whether every path from the load to the branch that exits the loop contains an acquiring fence or access.
@@ -543,26 +682,34 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
   const std::vector<spin> spins = spins_of(k);
   for (const access& flag : k.data.accesses()) {
     const instruction& i = k.paths.at(flag.at);
-    if (!may_be_flag(k, flag) || releases(i.order) ||
-        std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && s.load != flag.at; })) {
+    if (!may_be_flag(k, flag) || releases(i.order)) {
       continue;
     }
-    const bool known =
-        std::ranges::any_of(spins, [&](const spin& s) { return is_surely_same(s.at, flag) && s.load != flag.at; });
+    std::vector<spin> ended = spins;
+    std::erase_if(ended, [&](const spin& s) {
+      return !overlap(s.at.origins, flag.origins) || s.load == flag.at || !may_end(k, s, flag);
+    });
+    if (ended.empty()) {
+      continue;
+    }
+    const bool known = std::ranges::any_of(ended, [&](const spin& s) { return is_surely_same(s.at, flag); });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
-    std::optional<warning> found;
+    const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
+    // Prefers data that makes the warning sure, and of several data writes the one nearest before the flag.
+    std::tuple<bool, bool, pc_t> best{false, false, -1};
+    const access* named = nullptr;
     for (const access& data : k.data.accesses()) {
       if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_fenced, data.at)) {
         continue;
       }
-      const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
       const bool sure = known && hands_over && is_read(k, data) && !is_beside_flag(k, data) && !is_of_one_thread(k, data.at);
-      if (!found || (sure && found->sure != confidence::high)) {
-        found = unreleased_flag(k, flag, data, sure);
+      if (const std::tuple rank(sure, data.at < flag.at, data.at); rank > best) {
+        best = rank;
+        named = &data;
       }
     }
-    if (found) {
-      out.push_back(std::move(*found));
+    if (named != nullptr) {
+      out.push_back(unreleased_flag(k, flag, *named, std::get<0>(best)));
     }
   }
 }

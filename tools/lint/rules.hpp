@@ -7,6 +7,8 @@
 #include <lint/values.hpp>
 #include <ptx/decode.hpp>
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,13 +28,21 @@ struct warning {
   std::string fix{};                                  ///< what to do about it, if that is more specific than the rule's `fix`
 };
 
+/// Returns whether a kernel of the module reads one of the origins that is a variable of the module.
+using reads_variable = std::function<bool(const std::set<origin>&)>;
+
 /// A kernel and the results of its analysis.
 struct kernel_view {
   kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false,
-              bool is_dependent = false)
-      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait), dependent(is_dependent) {}
+              bool is_dependent = false, reads_variable read = {})
+      : paths(kernel),
+        data(kernel, layout, paths),
+        read_in_module(std::move(read)),
+        most_wait(others_wait),
+        dependent(is_dependent) {}
   flow paths;
   values data;
+  reads_variable read_in_module;  ///< empty if only this kernel is known
   bool most_wait;  ///< more than half of the module's kernels wait for the preceding kernel with griddepcontrol.wait
   bool dependent;  ///< the source launches the kernel as a programmatic dependent
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/compute.hpp>
 #include <lint/values.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -17,6 +19,7 @@ using ptx::state_space;
 namespace {
 
 constexpr std::size_t most_origins = 16;
+constexpr int deepest = 8;  ///< how many instructions are followed from a result to its sources
 
 /// Returns the bits of `value` that describe how a special register varies between threads.
 unsigned variation_of(special s) {
@@ -65,6 +68,15 @@ bool join(value& into, const value& from) {
 /// text is used.
 bool is_tensor_copy(const instruction& i) {
   return i.text.starts_with("cp.async.bulk.tensor") || i.text.starts_with("cp.reduce.async.bulk.tensor");
+}
+
+/// Returns the predicate of an instruction as an operand.
+source_operand guard_of(const instruction& i) {
+  source_operand result;
+  result.kind = source_operand::kind_t::reg;
+  result.word = i.guard;
+  result.negated = i.guard_negated;
+  return result;
 }
 
 }  // namespace
@@ -282,7 +294,6 @@ std::span<const access> values::accesses_at(pc_t pc) const {
 }
 
 bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) const {
-  constexpr int deepest = 8;
   if (word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(word)].size() != 1) {
     return false;
   }
@@ -326,7 +337,6 @@ bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) co
 }
 
 bool values::may_be_odd(const source_operand& o, int depth) const {
-  constexpr int deepest = 8;
   if (o.kind == source_operand::kind_t::constant) {
     return (o.low & 1) != 0;
   }
@@ -379,6 +389,119 @@ unsigned values::numbers_compared(const condition& c) const {
 std::set<pc_t> values::deciding_loads(const condition& c) const {
   const std::int32_t guard = paths_->at(c.at).guard;
   return guard < 0 ? std::set<pc_t>{} : words_[static_cast<std::size_t>(guard)].loads;
+}
+
+std::optional<std::uint64_t> values::computed(const source_operand& o, pc_t load, std::uint64_t loaded, int depth) const {
+  if (o.kind == source_operand::kind_t::constant) {
+    return o.low;
+  }
+  if (o.kind != source_operand::kind_t::reg || o.word < 0 || o.low != 0 || depth > deepest ||
+      written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+    return std::nullopt;
+  }
+  const pc_t pc = written_by_[static_cast<std::size_t>(o.word)].front();
+  const instruction& i = paths_->at(pc);
+  std::optional<std::uint64_t> result;
+  if (pc == load) {
+    result = i.destinations == 1 ? std::optional(loaded) : std::nullopt;
+  } else {
+    constexpr op followed[] = {op::move,    op::convert, op::add,           op::subtract, op::bit_and,    op::bit_or,
+                               op::bit_xor, op::bit_not, op::set_predicate, op::select,   op::shift_left, op::shift_right};
+    if (std::ranges::find(followed, i.code) == std::end(followed) || i.guard >= 0 || i.destinations != 1) {
+      return std::nullopt;
+    }
+    std::array<std::uint64_t, 3> by{};
+    for (unsigned k = 0; k < i.sources && k < by.size(); ++k) {
+      const std::optional<std::uint64_t> one = computed(i.by[k], load, loaded, depth + 1);
+      if (!one) {
+        return std::nullopt;
+      }
+      by[k] = *one;
+    }
+    result = ptx::truncated(check::compute(i, by[0], by[1], by[2]), i.to[0].bits);
+  }
+  return result && o.negated ? std::optional(*result ^ 1U) : result;
+}
+
+std::optional<bool> values::holds_for(const condition& c, pc_t load, std::uint64_t loaded) const {
+  const std::optional<std::uint64_t> result = computed(guard_of(paths_->at(c.at)), load, loaded, 0);
+  return result ? std::optional(((*result & 1U) != 0) == c.taken) : std::nullopt;
+}
+
+std::optional<values::number> values::number_of(const source_operand& o, int depth) const {
+  if (o.kind == source_operand::kind_t::constant) {
+    return number{special::zero, static_cast<std::int64_t>(o.low)};
+  }
+  if (o.kind == source_operand::kind_t::special) {
+    return number{o.machine, 0};
+  }
+  if (o.kind != source_operand::kind_t::reg || o.word < 0 || o.low != 0 || depth > deepest ||
+      written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+    return std::nullopt;
+  }
+  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(o.word)].front());
+  const bool sums = i.code == op::add || i.code == op::subtract;
+  if ((!sums && i.code != op::move) || i.guard >= 0 || i.destinations != 1 || ptx::is_float(i.type)) {
+    return std::nullopt;
+  }
+  std::optional<number> result = number_of(i.by[0], depth + 1);
+  if (result && sums) {
+    const std::optional<number> second = number_of(i.by[1], depth + 1);
+    if (!second || second->base != special::zero) {
+      return std::nullopt;
+    }
+    result->offset += i.code == op::add ? second->offset : -second->offset;
+  }
+  if (result) {  // a negative constant of 32 bits may be written as an unsigned number
+    result->offset = static_cast<std::int32_t>(result->offset);
+  }
+  return result;
+}
+
+std::optional<values::selected_thread> values::selected_by(const source_operand& o, bool holds, int depth) const {
+  if (o.word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+    return std::nullopt;
+  }
+  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(o.word)].front());
+  holds = o.negated ? !holds : holds;
+  if (i.code == op::bit_not || i.code == op::move) {
+    return selected_by(i.by[0], i.code == op::move ? holds : !holds, depth + 1);
+  }
+  using enum ptx::ptx_comparison;
+  if (i.code != op::set_predicate || i.combines || i.destinations != 1 || (i.test != eq && i.test != ne) ||
+      (i.test == eq) != holds) {
+    return std::nullopt;
+  }
+  std::optional<number> first = number_of(i.by[0], 0);
+  std::optional<number> second = number_of(i.by[1], 0);
+  const auto is_thread = [](const std::optional<number>& n) {
+    return n && n->offset == 0 &&
+           (n->base == special::thread_x || n->base == special::thread_y || n->base == special::thread_z);
+  };
+  if (is_thread(second)) {
+    std::swap(first, second);
+  }
+  return is_thread(first) && second ? std::optional(selected_thread{first->base, *second}) : std::nullopt;
+}
+
+bool values::select_different(const condition& a, const condition& b) const {
+  const auto selected = [&](const condition& c) { return selected_by(guard_of(paths_->at(c.at)), c.taken, 0); };
+  const std::optional<selected_thread> first = selected(a);
+  const std::optional<selected_thread> second = selected(b);
+  if (!first || !second || first->axis != second->axis) {
+    return false;
+  }
+  if (first->is.base == second->is.base) {
+    return first->is.offset != second->is.offset;
+  }
+  const auto is_first = [](const number& n) { return n.base == special::zero && n.offset == 0; };
+  const auto is_last = [](special axis, const number& n) {
+    const special threads = axis == special::thread_x   ? special::threads_x
+                            : axis == special::thread_y ? special::threads_y
+                                                        : special::threads_z;
+    return n.base == threads && n.offset == -1;
+  };
+  return (is_first(first->is) && is_last(first->axis, second->is)) || (is_first(second->is) && is_last(first->axis, first->is));
 }
 
 std::string values::name_of(const origin& o) const {

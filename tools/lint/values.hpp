@@ -77,6 +77,13 @@ class values {
   /// Returns the loads and atomics whose results decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 
+  /// Returns whether the condition holds if the access at `load` returns `loaded`. Returns an empty optional if the condition
+  /// also depends on something that is not a constant.
+  [[nodiscard]] std::optional<bool> holds_for(const condition& c, pc_t load, std::uint64_t loaded) const;
+  /// Returns whether the conditions are equalities that select different threads of a block: the first thread and the last
+  /// one, or threads with different constant numbers.
+  [[nodiscard]] bool select_different(const condition& a, const condition& b) const;
+
   /// Returns the name of an address's origin, as messages show it.
   [[nodiscard]] std::string name_of(const origin& o) const;
 
@@ -87,6 +94,21 @@ class values {
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
+  /// Returns the operand's value if the access at `load` returns `loaded`.
+  [[nodiscard]] std::optional<std::uint64_t> computed(const ptx::source_operand& o, pc_t load, std::uint64_t loaded,
+                                                      int depth) const;
+  /// A special register plus a constant. For a constant, the register is `special::zero`.
+  struct number {
+    ptx::special base = ptx::special::zero;
+    std::int64_t offset = 0;
+  };
+  [[nodiscard]] std::optional<number> number_of(const ptx::source_operand& o, int depth) const;
+  /// The thread that an equality selects: the special register with its number, and the number.
+  struct selected_thread {
+    ptx::special axis = ptx::special::zero;
+    number is{};
+  };
+  [[nodiscard]] std::optional<selected_thread> selected_by(const ptx::source_operand& o, bool holds, int depth) const;
 
   const ptx::kernel_code* kernel_;
   const ptx::module_layout* layout_;

@@ -62,6 +62,11 @@ class mapped_file {
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
 bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
+/// Returns what `membar-check` calls a file that it checks without a subcommand; empty for other files.
+std::string kind_of_test(const fs::path& name) {
+  return name.extension() == ".scenario" ? "scenario" : name.extension() == ".litmus" ? "litmus test" : "";
+}
+
 /// Returns whether a file with this name may contain device code.
 bool is_binary_name(const fs::path& name) {
   constexpr std::string_view kinds[] = {".so", ".cubin", ".fatbin", ".a", ".o", ".dll", ".pyd", ".lib", ".obj", ".whl"};
@@ -212,6 +217,10 @@ std::string ptx_source::cubin() const {
   return result;
 }
 
+bool ptx_source::is_source_of_kernels() const {
+  return number == 0 && is_source_name(file) && membar_tools::read_file(file).find("__global__") != std::string::npos;
+}
+
 std::string ptx_source::name() const {
   const std::string kind = machine_code ? "machine code " : "PTX ";
   return fs::path(file).filename().string() + (number == 0 ? "" : " (" + kind + std::to_string(number) + ")");
@@ -226,6 +235,8 @@ device_code code_in(const std::string& input, bool with_machine_code) {
     add_folder(input, result);
   } else if (is_ptx_name(input) || is_source_name(input)) {
     result.ptx.push_back({input, 0, {}, false});
+  } else if (const std::string kind = kind_of_test(input); !kind.empty()) {
+    throw membar::model::error("this is a " + kind + ", which is not linted: 'membar-check " + input + "' checks it");
   } else if (!add_binary(input, result)) {
     throw membar::model::error(
         "the file contains no device code: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel with "

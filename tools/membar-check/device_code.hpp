@@ -26,6 +26,8 @@ struct ptx_source {
   [[nodiscard]] std::string text() const;
   /// Returns the decompressed cubin. Throws `model::error`.
   [[nodiscard]] std::string cubin() const;
+  /// Returns whether this is a CUDA C++ source with `__global__` functions.
+  [[nodiscard]] bool is_source_of_kernels() const;
   /// Returns a name for messages, for example "library.so (PTX 3)".
   [[nodiscard]] std::string name() const;
 };

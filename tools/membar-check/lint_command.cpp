@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
+#include <common/short_path.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/command_help.hpp>
 #include <membar-check/device_code.hpp>
@@ -75,7 +76,7 @@ std::string text_of(const lint::place& p, const std::string& ptx) {
   const auto [file, line] = shown(p);
   const std::string inner =
       p.caller_file.empty() ? "" : " (" + fs::path(p.file).filename().string() + ":" + std::to_string(p.line) + ")";
-  const std::string at = line != 0            ? file + ":" + std::to_string(line)
+  const std::string at = line != 0            ? membar_tools::short_path(file) + ":" + std::to_string(line)
                          : p.code_offset >= 0 ? ptx + " at " + hexadecimal(p.code_offset)
                                               : ptx + ":" + std::to_string(p.ptx_line);
   return at + inner + ": " + p.opcode;
@@ -151,6 +152,9 @@ struct options {
   bool list_rules = false;
 };
 
+constexpr std::string_view how_to_instantiate =
+    "instantiate each kernel template that is to be linted with a line like 'template __global__ void f<32>(int*);'";
+
 /// The linter's findings in a PTX text, or the reason why the text cannot be read.
 struct linted_ptx {
   lint::module_findings found;
@@ -214,6 +218,10 @@ class lint_report {
       return;
     }
     (source.machine_code ? machine_kernels_ : kernels_) += one.found.kernels;
+    if (one.found.kernels == 0 && source.is_source_of_kernels()) {
+      without_kernels_.push_back(
+          {{"file", source.file}, {"reason", "the PTX has no kernel: " + std::string(how_to_instantiate)}});
+    }
     for (const auto& [kernel, why] : one.found.not_read) {
       not_read_.push_back({{"file", source.file}, {"kernel", kernel}, {"reason", why}});
     }
@@ -239,6 +247,7 @@ class lint_report {
                   {"warnings", json::array()},
                   {"not_read", not_read_},
                   {"machine_code_only", machine_code_only_},
+                  {"without_kernels", without_kernels_},
                   {"errors", errors_}};
       for (const auto& [key, one] : found_) {
         all["warnings"].push_back(one);
@@ -336,6 +345,15 @@ class lint_report {
                 << " only machine code, the first in " << machine_code_only_[0]["file"].get<std::string>() << "; "
                 << what_of_machine_code() << ": " << how_to_have_ptx << "\n";
     }
+    if (!without_kernels_.empty()) {
+      const std::string first = without_kernels_[0]["file"].get<std::string>();
+      std::cout << (without_kernels_.size() == 1 ? first + " has __global__ functions, but its PTX has no kernel"
+                                                 : std::to_string(without_kernels_.size()) +
+                                                       " sources have __global__ functions, but no kernel in their PTX, the "
+                                                       "first is " +
+                                                       first)
+                << ": " << how_to_instantiate << "\n";
+    }
   }
 
   /// A warning is located at its source line, or at its PTX line if the PTX does not name a source. The level shows whether the
@@ -382,6 +400,9 @@ class lint_report {
                  std::to_string(one["images"].get<int>()) + " images have only machine code; " + what_of_machine_code() + ": " +
                      std::string(how_to_have_ptx));
     }
+    for (const json& one : without_kernels_) {
+      out.notify(one["file"].get<std::string>(), "warning", one["reason"].get<std::string>());
+    }
     for (const json& one : errors_) {
       out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
     }
@@ -405,7 +426,7 @@ class lint_report {
   const options& how_;
   suppressions allowed_;
   std::map<std::tuple<std::string, int, std::string, std::string, int>, json> found_;
-  json not_read_ = json::array(), machine_code_only_ = json::array(), errors_ = json::array();
+  json not_read_ = json::array(), machine_code_only_ = json::array(), without_kernels_ = json::array(), errors_ = json::array();
   int kernels_ = 0, machine_kernels_ = 0, suppressed_ = 0, images_without_ptx_ = 0;
   bool fails_ = false;
 };
@@ -414,7 +435,8 @@ class lint_report {
 int lint_inputs(const options& how) {
   lint_report out(how);
   {
-    progress_line progress(how.inputs.size() == 1 ? how.inputs[0] : std::to_string(how.inputs.size()) + " inputs", true);
+    const bool several = how.inputs.size() != 1;
+    progress_line progress(several ? std::to_string(how.inputs.size()) + " inputs" : how.inputs[0], true, several);
     std::vector<ptx_source> sources;
     for (const std::string& input : how.inputs) {
       try {
@@ -431,7 +453,7 @@ int lint_inputs(const options& how) {
         out.take_error(input, e.what());
       }
     }
-    progress.begins("is linted");
+    progress.begins("being linted");
     lint_all(sources, how.jobs, progress, [&](const ptx_source& source, const linted_ptx& one) { out.take(source, one); });
   }
   return out.end();

@@ -58,7 +58,7 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
     return result;
   }
   const check::scenario s = membar_check::scenario_of(path, text);
-  progress.begins("is being compiled");
+  progress.begins("being compiled");
   return check::prepare(s, membar_check::ptx_of(s));
 }
 
@@ -114,7 +114,7 @@ check::order_costs costs_of(const request& how) {
 /// Searches for repairs of a file that is not verified, or for excess orders of a verified file.
 void look_for_changes(const checked_file& file, const request& asked, report& out) {
   membar_check::progress_line progress(file.path, shows_progress(asked));
-  progress.begins("is being explored with changes");
+  progress.begins("being explored with changes");
   const request how = watched_by(progress, asked);
   check::repair_options options;
   options.most_edits = static_cast<int>(how.repair);
@@ -170,7 +170,7 @@ int run(const std::string& path, const request& how, report& out) {
     checked_file file;
     file.path = path;
     file.prepared = prepared(path, progress);
-    progress.begins("is being explored");
+    progress.begins("being explored");
     const auto begin = std::chrono::steady_clock::now();
     explore(file, watched_by(progress, how));
     progress.end();

@@ -14,7 +14,8 @@
 
 namespace membar_check {
 
-progress_line::progress_line(std::string file, bool wanted) : file_(std::move(file)) {
+progress_line::progress_line(std::string file, bool wanted, bool several)
+    : file_(std::move(file)), verb_(several ? " are " : " is ") {
   if (wanted) {
     thread_ = std::thread([this] { run(); });
   }
@@ -43,7 +44,7 @@ void progress_line::run() {
   std::unique_lock lock(mutex_);
   for (int at = first; !ended_.wait_until(lock, begin + seconds(at), [this] { return over_; });
        at = terminal ? at + 1 : at + 3 * std::min(at, longest)) {
-    std::string line = "membar-check: " + membar_tools::shortened(file_, 80) + " " + what_.load();
+    std::string line = "membar-check: " + membar_tools::shortened(file_, 80) + verb_ + what_.load();
     if (events_ != 0) {
       line += ": " + std::to_string(executions_) + " executions, " + std::to_string(events_) + " events";
     }

@@ -19,12 +19,13 @@ namespace membar_check {
 /// line every second and removes it at the end. Elsewhere, it prints a line after 2, 8, 32... seconds, which keeps logs short.
 class progress_line {
  public:
-  progress_line(std::string file, bool wanted);
+  /// `several` is true if `file` is a plural, for example "5 inputs".
+  progress_line(std::string file, bool wanted, bool several = false);
   ~progress_line();
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
-  /// Sets the current activity, for example "is being compiled" or "is being explored".
+  /// Sets the current activity, for example "being compiled" or "being explored".
   void begins(const char* what) { what_ = what; }
   /// Sets the progress of an exploration.
   void is_at(const membar::check::check_statistics& counts) {
@@ -44,7 +45,8 @@ class progress_line {
   void run();
 
   std::string file_;
-  std::atomic<const char*> what_{"is being read"};
+  std::string verb_;
+  std::atomic<const char*> what_{"being read"};
   std::atomic<std::uint64_t> executions_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::uint64_t> done_{0};

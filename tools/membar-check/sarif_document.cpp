@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/short_path.hpp>
 #include <common/version.hpp>
 #include <membar-check/sarif_document.hpp>
 
@@ -27,12 +28,11 @@ std::string encoded(const std::string& path) {
 }
 
 json artifact(const std::string& path) {
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  const std::filesystem::path relative = whole.lexically_relative(std::filesystem::current_path());
-  if (relative.empty() || *relative.begin() == "..") {
-    return {{"uri", "file://" + encoded(whole.string())}};
+  const std::string inside = membar_tools::path_in_working_folder(path);
+  if (inside.empty()) {
+    return {{"uri", "file://" + encoded(std::filesystem::absolute(path).lexically_normal().string())}};
   }
-  return {{"uri", encoded(relative.string())}, {"uriBaseId", "%SRCROOT%"}};
+  return {{"uri", encoded(inside)}, {"uriBaseId", "%SRCROOT%"}};
 }
 
 }  // namespace
