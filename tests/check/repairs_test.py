@@ -32,7 +32,6 @@ REPAIRED = {
     "serial_reduction": [RELEASE],
     "signal_of_a_peer": [None],
     "skipped_tiles": [BARRIER],
-    "stage_still_read": [BARRIER],
     "stores_before_copy": ["proxy shared"],
     "volatile_flags": ["fence release system", "fence acquire system"],
     "warp_in_step": [BARRIER],

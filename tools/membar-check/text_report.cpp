@@ -222,14 +222,13 @@ class text_writer final : public report {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
-      const std::string explorations = " (" + std::to_string(found.explorations) + " explorations)";
       if (found.left_out) {
-        out_ << "  no repair was found, but the search was cut short" << explorations
-             << ": a smaller launch may be searched completely";
+        out_ << "  no repair was found, but not all of the " << found.explorations
+             << " explorations were completed: a smaller launch may be searched completely";
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
-             << " to orders, scopes, fences and barriers makes it verify" << explorations;
+             << " to orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations)";
       }
       out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
                : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
