@@ -428,12 +428,12 @@ std::optional<bool> values::holds_for(const condition& c, pc_t load, std::uint64
   return result ? std::optional(((*result & 1U) != 0) == c.taken) : std::nullopt;
 }
 
-std::optional<values::number> values::number_of(const source_operand& o, int depth) const {
+std::optional<values::offset_value> values::number_of(const source_operand& o, int depth) const {
   if (o.kind == source_operand::kind_t::constant) {
-    return number{special::zero, static_cast<std::int64_t>(o.low)};
+    return offset_value{special::zero, static_cast<std::int64_t>(o.low)};
   }
   if (o.kind == source_operand::kind_t::special) {
-    return number{o.machine, 0};
+    return offset_value{o.machine, 0};
   }
   if (o.kind != source_operand::kind_t::reg || o.word < 0 || o.low != 0 || depth > deepest ||
       written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
@@ -444,9 +444,9 @@ std::optional<values::number> values::number_of(const source_operand& o, int dep
   if ((!sums && i.code != op::move) || i.guard >= 0 || i.destinations != 1 || ptx::is_float(i.type)) {
     return std::nullopt;
   }
-  std::optional<number> result = number_of(i.by[0], depth + 1);
+  std::optional<offset_value> result = number_of(i.by[0], depth + 1);
   if (result && sums) {
-    const std::optional<number> second = number_of(i.by[1], depth + 1);
+    const std::optional<offset_value> second = number_of(i.by[1], depth + 1);
     if (!second || second->base != special::zero) {
       return std::nullopt;
     }
@@ -472,9 +472,9 @@ std::optional<values::selected_thread> values::selected_by(const source_operand&
       (i.test == eq) != holds) {
     return std::nullopt;
   }
-  std::optional<number> first = number_of(i.by[0], 0);
-  std::optional<number> second = number_of(i.by[1], 0);
-  const auto is_thread = [](const std::optional<number>& n) {
+  std::optional<offset_value> first = number_of(i.by[0], 0);
+  std::optional<offset_value> second = number_of(i.by[1], 0);
+  const auto is_thread = [](const std::optional<offset_value>& n) {
     return n && n->offset == 0 &&
            (n->base == special::thread_x || n->base == special::thread_y || n->base == special::thread_z);
   };
@@ -494,8 +494,8 @@ bool values::select_different(const condition& a, const condition& b) const {
   if (first->is.base == second->is.base) {
     return first->is.offset != second->is.offset;
   }
-  const auto is_first = [](const number& n) { return n.base == special::zero && n.offset == 0; };
-  const auto is_last = [](special axis, const number& n) {
+  const auto is_first = [](const offset_value& n) { return n.base == special::zero && n.offset == 0; };
+  const auto is_last = [](special axis, const offset_value& n) {
     const special threads = axis == special::thread_x   ? special::threads_x
                             : axis == special::thread_y ? special::threads_y
                                                         : special::threads_z;

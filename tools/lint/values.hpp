@@ -98,15 +98,15 @@ class values {
   [[nodiscard]] std::optional<std::uint64_t> computed(const ptx::source_operand& o, pc_t load, std::uint64_t loaded,
                                                       int depth) const;
   /// A special register plus a constant. For a constant, the register is `special::zero`.
-  struct number {
+  struct offset_value {
     ptx::special base = ptx::special::zero;
     std::int64_t offset = 0;
   };
-  [[nodiscard]] std::optional<number> number_of(const ptx::source_operand& o, int depth) const;
+  [[nodiscard]] std::optional<offset_value> number_of(const ptx::source_operand& o, int depth) const;
   /// The thread that an equality selects: the special register with its number, and the number.
   struct selected_thread {
     ptx::special axis = ptx::special::zero;
-    number is{};
+    offset_value is{};
   };
   [[nodiscard]] std::optional<selected_thread> selected_by(const ptx::source_operand& o, bool holds, int depth) const;
 
