@@ -115,8 +115,8 @@ TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
 }
 
 TEST(wgmma, is_executed_by_a_whole_warpgroup) {
-  expect(descriptors + zeros + begin + product + commit + wait, check_status::undefined, "which 128 threads must execute together",
-         64);
+  expect(descriptors + zeros + begin + product + commit + wait, check_status::undefined,
+         "which 128 threads must execute together", 64);
   expect(fill + fence + meet + descriptors + "setp.eq.u32 %p4, %r15, 70; @%p4 mov.u64 %rd2, %rd1;" + zeros + begin + product +
              commit + wait,
          check_status::undefined, "with different operands");

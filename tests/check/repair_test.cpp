@@ -393,7 +393,7 @@ TEST(check_repairs, put_a_barrier_after_the_wait_for_a_copy) {
   ASSERT_FALSE(r.repairs.empty());
   EXPECT_TRUE(std::any_of(r.repairs.begin(), r.repairs.end(), [&](const check::repair& one) {
     return one.edits.size() == 1 && is_barrier_after(p.get(), one.edits[0], kind::block_barrier, "cp.async.wait_all");
-  }));
+  })) << check::opcode_of(*check::sites_of(p.get())[static_cast<std::size_t>(r.repairs.front().edits[0].site)].first);
 }
 
 }  // namespace

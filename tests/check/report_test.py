@@ -165,7 +165,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # The bytes that a copy wrote have one source, although the copy's write is wider. The barrier that is missing has a note.
     ("launch refill block 2 args data out\n", """\
   data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
-  both threads are in the same warp, and no barrier orders flags.cu:9 before flags.cu:4: __syncwarp() or __syncthreads() between them orders them
+  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncwarp() or __syncthreads() between them, before the copy starts or after its thread has waited for its end
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
@@ -173,7 +173,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
 """),
     ("memory few f32\nlaunch refill block 2 args few out\n", "is at flags.cu:2: *data = 1.5f;\n"),
     # Two warps need a barrier of the block.
-    ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier orders flags.cu:2 before flags.cu:9: __syncthreads() between them orders them\n"),
+    ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The values at the end, if a condition does not hold.
     ("launch send args data flag\nfinal data[0] == 1.0 /\\ flag == 1\n", "  the final condition does not hold: data[0] == 1.0 /\\ flag == 1; data[0] is 1.5, flag is 1\n"),
     # An access that both releases and acquires has one spelling.

@@ -250,7 +250,7 @@ ret;
 NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel, for example 2 blocks of a few threads\n"
 # (launches of a kernel, what is missing between two of their accesses)
 MISSING = [
-    ("source k.ptx\nmemory x u32\nlaunch racy block 64 args x\n", "both threads are in the same (block|warp), and no barrier orders "),
+    ("source k.ptx\nmemory x u32\nlaunch racy block 64 args x\n", "both threads are in the same (block|warp), and no barrier separates "),
     ("source k.ptx\nmemory x u32\nlaunch racy grid 8 args x\n", "the threads are in different blocks, and no release and acquire order the accesses\n"),
     ("source k.ptx\nmemory x u32\nlaunch racy cluster 2 grid 2 args x\n",
      "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release and an acquire orders the accesses\n"),
@@ -258,7 +258,7 @@ MISSING = [
      "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders the accesses\n"),
     ("source own.ptx\nmemory x u32[4]\nlaunch copied args x\n", "one thread starts an asynchronous operation, and no wait for it orders the accesses\n"),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
-     "PTX line 18 starts an asynchronous operation: a barrier orders it only before its start or after a wait for its end\n"),
+     "between them, before the copy starts or after its thread has waited for its end\n"),
 ]
 
 
@@ -274,7 +274,7 @@ def check_advice(folder, run, expect):
         _, out, _ = run("--format=json", "missing.scenario")
         notes = json.loads(out)["files"][0]["findings"][0].get("notes", [""])
         expect(f"{text} in JSON", re.match(missing.rstrip(), notes[0]), out)
-        barrier = [n for n in notes if "no barrier orders" in n]
+        barrier = [n for n in notes if "no barrier separates" in n]
         expect(f"{text} misses a barrier only between two threads of a block", bool(barrier) == ("block " in text), out)
     expect("the thread that starts a copy", out.count("an asynchronous operation of thread ") == 1, out)
     _, out, _ = run("racy.scenario", "fine.scenario", "racy.scenario")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks that instructions with predecoded operands compute the same results as check::compute.
-#include <check/compute.hpp>
+// Checks that instructions with predecoded operands compute the same results as ptx::compute.
 #include <check/thread_context.hpp>
+#include <ptx/compute.hpp>
 #include <sanitize/fast_code.hpp>
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(fast_code, computes_what_the_machine_does) {
         // Small numbers, which shifts and comparisons treat specially, and arbitrary bit patterns.
         const auto word = [&] { return turn % 2 == 0 ? random() : (random() % 80) - 8; };
         const std::uint64_t words[4] = {word(), word(), word(), 0};
-        const std::uint64_t wanted = membar::check::compute(kernel.code[0], words[0], words[1], words[2]);
+        const std::uint64_t wanted = membar::ptx::compute(kernel.code[0], words[0], words[1], words[2]);
         const std::uint64_t found = fast[0].compute(fast[0], words, membar::check::thread_context{});
         ASSERT_TRUE(found == wanted || (is_nan(type, found) && is_nan(type, wanted)))
             << "operation " << code << " of type " << static_cast<int>(type) << " of " << words[0] << ", " << words[1] << ", "

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <check/final_condition.hpp>
 #include <check/named_memory.hpp>
 #include <check/trace.hpp>
 #include <common/quote.hpp>
 #include <membar/model/error.hpp>
+#include <ptx/compute.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/module.hpp>
 
@@ -235,8 +235,9 @@ class condition_reader {
       }
       const std::uint64_t v = extended(end.value(address, bytes), type);
       if (is_float(type)) {
-        return number_value{0, false, true,
-                            bytes == 4 ? static_cast<double>(detail::float_of<float>(v)) : detail::float_of<double>(v)};
+        return number_value{
+            0, false, true,
+            bytes == 4 ? static_cast<double>(ptx::detail::float_of<float>(v)) : ptx::detail::float_of<double>(v)};
       }
       const bool negative = is_signed(type) && static_cast<std::int64_t>(v) < 0;
       return number_value{negative ? std::uint64_t{0} - v : v, negative};

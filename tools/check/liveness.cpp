@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <check/liveness.hpp>
 #include <check/machine.hpp>
 #include <membar/model/array.hpp>
+#include <ptx/compute.hpp>
 #include <ptx/instruction.hpp>
 
 #include <algorithm>

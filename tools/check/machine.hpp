@@ -3,7 +3,6 @@
 /// Executes a thread of a kernel from one event to the next. The caller determines the values that events read.
 #pragma once
 
-#include <check/compute.hpp>
 #include <check/event.hpp>
 #include <check/kept_apart.hpp>
 #include <check/mbarrier_state.hpp>
@@ -11,6 +10,7 @@
 #include <check/thread_context.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
+#include <ptx/compute.hpp>
 #include <ptx/decode.hpp>
 
 #include <algorithm>
@@ -1191,7 +1191,7 @@ class machine {
 
   void add_with_carry(thread_state& s, const instruction& i) const noexcept {
     const auto [sum, carry] =
-        detail::compute_with_carry(i, value(s, i.by[0]), value(s, i.by[1]), value(s, i.by[2]), value(s, i.by[3]));
+        ptx::detail::compute_with_carry(i, value(s, i.by[0]), value(s, i.by[1]), value(s, i.by[2]), value(s, i.by[3]));
     put(s, i.to[0], ptx_type::b64, {sum, 0});
     if (i.destinations > 1) {
       put(s, i.to[1], ptx_type::pred, {carry, 0});

@@ -3,9 +3,9 @@
 /// The memory that a scenario's lines name, and the values that they assign.
 #pragma once
 
-#include <check/compute.hpp>
 #include <common/quote.hpp>
 #include <litmus/nearest_name.hpp>
+#include <ptx/compute.hpp>
 #include <ptx/instruction.hpp>
 #include <ptx/words.hpp>
 
@@ -97,7 +97,7 @@ template <class Names>
   char* end = nullptr;
   const double value = std::strtod(w.c_str(), &end);
   const bool begins = !w.empty() && ((w[0] >= '0' && w[0] <= '9') || w[0] == '-' || w[0] == '.');
-  v = bytes == 4 ? detail::bits_of(static_cast<float>(value)) : detail::bits_of(value);
+  v = bytes == 4 ? ptx::detail::bits_of(static_cast<float>(value)) : ptx::detail::bits_of(value);
   return begins && *end == '\0';
 }
 

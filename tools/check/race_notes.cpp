@@ -83,9 +83,11 @@ class synchronization {
       return;
     }
     const bool one_warp = x.number_in_block() / 32 == y.number_in_block() / 32;
-    notes_.push_back("both threads are in the same " + std::string(one_warp ? "warp" : "block") + ", and no barrier orders " +
-                     place(*first_) + " before " + place(*second_) + ": " +
-                     (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them orders them");
+    notes_.push_back(
+        "both threads are in the same " + std::string(one_warp ? "warp" : "block") + ", and no barrier separates " +
+        place(*first_) + " and " + place(*second_) + ": add " +
+        (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them" +
+        (is_copy(*first_) || is_copy(*second_) ? ", before the copy starts or after its thread has waited for its end" : ""));
   }
 
   /// Returns the thread whose code performs a thread's events: for an asynchronous copy, a thread that started it.

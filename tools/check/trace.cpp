@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
@@ -7,6 +6,7 @@
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/morally_strong.hpp>
+#include <ptx/compute.hpp>
 
 #include <algorithm>
 #include <array>
@@ -188,10 +188,10 @@ constexpr const char* of_block = " of block ";  ///< the text that follows the n
 std::string number_text(std::uint64_t bits, ptx_type type) {
   if (is_float(type) && (bytes_of(type) == 8 || type == ptx_type::f32 || type == ptx_type::f16 || type == ptx_type::bf16)) {
     char text[40];
-    const float narrow = bytes_of(type) == 4 ? detail::float_of<float>(bits)
-                         : is_half(type)     ? detail::widened(detail::format_of(type), bits)
+    const float narrow = bytes_of(type) == 4 ? ptx::detail::float_of<float>(bits)
+                         : is_half(type)     ? ptx::detail::widened(ptx::detail::format_of(type), bits)
                                              : 0.0F;
-    const auto end = bytes_of(type) == 8 ? std::to_chars(text, text + sizeof text, detail::float_of<double>(bits)).ptr
+    const auto end = bytes_of(type) == 8 ? std::to_chars(text, text + sizeof text, ptx::detail::float_of<double>(bits)).ptr
                                          : std::to_chars(text, text + sizeof text, narrow).ptr;
     const std::string result(text, end);
     return result + (result.find_first_not_of("-0123456789") == std::string::npos ? ".0" : "");

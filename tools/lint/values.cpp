@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <lint/values.hpp>
+#include <ptx/compute.hpp>
 
 #include <algorithm>
 #include <array>
@@ -418,7 +418,7 @@ std::optional<std::uint64_t> values::computed(const source_operand& o, pc_t load
       }
       by[k] = *one;
     }
-    result = ptx::truncated(check::compute(i, by[0], by[1], by[2]), i.to[0].bits);
+    result = ptx::truncated(ptx::compute(i, by[0], by[1], by[2]), i.to[0].bits);
   }
   return result && o.negated ? std::optional(*result ^ 1U) : result;
 }

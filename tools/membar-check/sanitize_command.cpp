@@ -267,12 +267,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
            "the accesses";
   }
   if (x.block_number == y.block_number) {
-    const bool copies = context(first.thread).copies_of >= 0 || context(second.thread).copies_of >= 0;
-    const check::trace_event& copy = context(first.thread).copies_of >= 0 ? first : second;
-    return !copies
-               ? ""
-               : check::place_of(p, issuer_of(p, copy.thread), *copy.at) +
-                     " starts an asynchronous operation: a barrier orders it only before its start or after a wait for its end";
+    return "";
   }
   return x.explicit_cluster &&
                  x.block_number - static_cast<int>(x.cluster_rank) == y.block_number - static_cast<int>(y.cluster_rank)

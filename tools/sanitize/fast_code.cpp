@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <check/compute.hpp>
 #include <check/machine.hpp>
 #include <check/thread_context.hpp>
+#include <ptx/compute.hpp>
 #include <sanitize/fast_code.hpp>
 
 #include <algorithm>
@@ -48,24 +48,25 @@ computed(const fast_instruction& f, const std::uint64_t* words, const check::thr
   } else if constexpr (Code == op::select) {
     return (f.source(words, 2) & 1U) != 0 ? a : b;
   } else if constexpr (Code == op::shift_left) {
-    return check::detail::shifted_left(Type, a, b);
+    return membar::ptx::detail::shifted_left(Type, a, b);
   } else if constexpr (Code == op::shift_right) {
-    return check::detail::shifted_right(Type, check::extended(a, Type), b);
+    return membar::ptx::detail::shifted_right(Type, check::extended(a, Type), b);
   } else if constexpr (Type == ptx_type::f32) {
-    return check::detail::compute_float<float>(Code, a, b, f.source(words, 2));
+    return membar::ptx::detail::compute_float<float>(Code, a, b, f.source(words, 2));
   } else {
-    return check::detail::compute_integer(Code, Type, check::extended(a, Type), check::extended(b, Type), f.source(words, 2));
+    return membar::ptx::detail::compute_integer(Code, Type, check::extended(a, Type), check::extended(b, Type),
+                                                f.source(words, 2));
   }
 }
 
 /// A comparison without a third operand.
 template <ptx_type Type>
 std::uint64_t compared(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {
-  return check::detail::compare(f.of->test, Type, f.source(words, 0), f.source(words, 1)) ? 1 : 0;
+  return membar::ptx::detail::compare(f.of->test, Type, f.source(words, 0), f.source(words, 1)) ? 1 : 0;
 }
 
 std::uint64_t computed_by_switch(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {
-  return check::compute(*f.of, f.source(words, 0), f.source(words, 1), f.source(words, 2), f.source(words, 3));
+  return membar::ptx::compute(*f.of, f.source(words, 0), f.source(words, 1), f.source(words, 2), f.source(words, 3));
 }
 
 std::uint64_t moved(const fast_instruction& f, const std::uint64_t* words, const check::thread_context&) {

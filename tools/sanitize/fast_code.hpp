@@ -2,7 +2,7 @@
 /// @file
 /// Instructions that use only registers, with their operands resolved in advance.
 ///
-/// `check::compute` defines the result of an instruction. It is instantiated here for the most frequent operations and types.
+/// `ptx::compute` defines the result of an instruction. It is instantiated here for the most frequent operations and types.
 /// `check::machine` executes all other instructions and all threads that have unknown values.
 #pragma once
 

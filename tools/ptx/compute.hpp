@@ -14,9 +14,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace membar::check {
-
-using namespace ptx;
+namespace membar::ptx {
 
 namespace detail {
 
@@ -617,4 +615,4 @@ struct carried {
   }
 }
 
-}  // namespace membar::check
+}  // namespace membar::ptx
