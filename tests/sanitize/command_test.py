@@ -258,7 +258,8 @@ MISSING = [
      "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders the accesses\n"),
     ("source own.ptx\nmemory x u32[4]\nlaunch copied args x\n", "one thread starts an asynchronous operation, and no wait for it orders the accesses\n"),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
-     "between them, before the copy starts or after its thread has waited for its end\n"),
+     r"both threads are in the same warp, and no barrier separates PTX line 21 and PTX line 18: add __syncwarp\(\) or __syncthreads\(\) between them, "
+     "before the copy starts or after its thread has waited for its end\n"),
 ]
 
 
