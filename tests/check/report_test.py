@@ -104,7 +104,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
   flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
-  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the access
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the access or, if it polls, after the loop
   thread 0 (send, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
     1: flags.cu:3: *flag = 1;   // writes 1 to flag
@@ -138,14 +138,14 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
-     "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
+     "  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n"),
     # the report names the flag that passes the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
-     "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
+     "both are weak\n  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n  thread 1 "),
     # Another thread of each block hands the flag over: the report also shows its accesses.
     ("launch late_barrier block 2 args data flag\nlaunch block_reads block 2 args data flag\n", """\
   data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
-  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it; the barrier at flags.cu:5 comes after flags.cu:3
+  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:5 comes after flags.cu:3
   thread 1 (late_barrier, block 0, thread 1)
   > 2: flags.cu:2: *data = 1.5f;   // writes 1.5 to data+4
   thread 0 (late_barrier, block 0, thread 0)
@@ -156,7 +156,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
   > 2: flags.cu:9: *out = *data;   // reads 1.5 from data+4, written by thread 1 event 2
 """),
     ("launch send args data+4 flag\nlaunch early_barrier block 2 args data flag\n",
-     "  flags.cu:7 reads flag for the block, and no barrier orders it before flags.cu:9 in the other threads; the barrier at flags.cu:6 comes before flags.cu:7\n"),
+     "  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:6 comes before flags.cu:7\n"),
     # a copy, with both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
@@ -179,10 +179,10 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # An access that both releases and acquires has one spelling.
     ("launch counted grid 2 args data flag\n", """\
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
-  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop
 """),
     ("launch releasing grid 2 args data flag\n",
-     "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access\n"),
+     "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop\n"),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
      "the first is weak\n  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),

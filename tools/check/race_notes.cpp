@@ -199,8 +199,8 @@ class synchronization {
         from = met.front().second;
       } else {
         notes_.push_back(place(*write_) + " writes " + place_text(program_, write_->event.address) +
-                         " for the block, and no barrier orders " + place(*first_) + " in the other threads before it" +
-                         misplaced_barrier(*write_, true));
+                         " on behalf of its block, and no barrier orders " + place(*first_) +
+                         " in the other threads before it" + missing_barrier(*write_, true));
         return true;
       }
     }
@@ -217,8 +217,8 @@ class synchronization {
         to = met.back().first;
       } else {
         notes_.push_back(place(*read_) + " reads " + place_text(program_, read_->event.address) +
-                         " for the block, and no barrier orders it before " + place(*second_) + " in the other threads" +
-                         misplaced_barrier(*read_, false));
+                         " on behalf of its block, and no barrier orders it before " + place(*second_) +
+                         " in the other threads" + missing_barrier(*read_, false));
         return true;
       }
     }
@@ -275,8 +275,11 @@ class synchronization {
     const std::string fence = in_cuda(op::fence, {}, order, scope).cuda;
     const bool fence_is_enough = flag.event.strong && scope_gap(program_, flag.thread, flag.event.scope, other.thread).empty();
     if (!access.empty()) {
-      notes_.push_back(std::string(reads ? "acquire" : "release") + " in C++: " + access +
-                       (!fence_is_enough ? "" : ", or " + fence + (reads ? " after the access" : " before the access")));
+      notes_.push_back(
+          std::string(reads ? "acquire" : "release") + " in C++: " + access +
+          (!fence_is_enough
+               ? ""
+               : ", or " + fence + (reads ? " after the access or, if it polls, after the loop" : " before the access")));
     }
   }
 
@@ -293,9 +296,9 @@ class synchronization {
     return thread_scope::system;
   }
 
-  /// Describes where the flag's thread may execute a block barrier that is on the wrong side of its access to the flag: after
-  /// the write, or before the read.
-  [[nodiscard]] std::string misplaced_barrier(const trace_event& flag, bool releases) const {
+  /// Says which barrier is missing, and where the flag's thread may execute a block barrier that is on the wrong side of its
+  /// access to the flag: after the write, or before the read.
+  [[nodiscard]] std::string missing_barrier(const trace_event& flag, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, flag.thread).kernel;
     const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(flag.event.pc));
     const instruction* barrier = nullptr;
@@ -307,9 +310,10 @@ class synchronization {
         barrier = &i;
       }
     }
-    return barrier == nullptr ? ""
-                              : "; the barrier at " + place_of(program_, flag.thread, *barrier) + " comes " +
-                                    (releases ? "after " : "before ") + place(flag);
+    return ": add __syncthreads() between them, where all threads of the block reach it" +
+           (barrier == nullptr ? std::string()
+                               : "; the barrier at " + place_of(program_, flag.thread, *barrier) + " comes " +
+                                     (releases ? "after " : "before ") + place(flag));
   }
 
   /// Describes where the thread has executed, or may still execute, a fence that is not between the two events.

@@ -73,7 +73,7 @@ check::instruction instruction_at(const check::code_site& site) {
 namespace {
 
 /// Describes where to insert after a site's statement: before the next source line, or where the statement's threads reconverge
-/// if the PTX does not show that line.
+/// if the PTX does not show that line. If an earlier line follows, the statement ends a loop's body.
 std::string end_of_statement(const check::program& p, const check::code_site& site) {
   const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(site.places.front().first)]->code;
   const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),
@@ -81,9 +81,12 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
   const auto line = [](const check::instruction& i) {
     return i.caller_line > 0 ? std::pair(i.caller_file, i.caller_line) : std::pair(i.file, i.source_line);
   };
-  const bool follows =
-      at != code.end() && line(*at).first == line(*site.first).first && line(*at).second > line(*site.first).second;
-  return follows ? "before " + check::place_of(p, site.thread, *at) : "where its threads reconverge";
+  const bool same_file = at != code.end() && line(*at).first == line(*site.first).first && line(*at).second > 0;
+  const bool follows = same_file && line(*at).second > line(*site.first).second;
+  const bool repeats = same_file && line(*at).second < line(*site.first).second;
+  return follows   ? "before " + check::place_of(p, site.thread, *at)
+         : repeats ? "at the end of the loop's body"
+                   : "where its threads reconverge";
 }
 
 }  // namespace
