@@ -32,7 +32,7 @@ inline constexpr thread_scope missing_scope = static_cast<thread_scope>(-1);
 template <thread_scope Scope>
 MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
   static_assert(Scope != missing_scope,
-                "membar: the scope, which states the threads that take part, is missing: pass thread_scope::block, cluster, "
+                "membar: the scope, which specifies the participating threads, is missing: pass thread_scope::block, cluster, "
                 "device or system as a template argument");
 }
 

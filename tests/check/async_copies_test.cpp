@@ -300,7 +300,7 @@ TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
   expect(copy("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r2], [from], 16, [%r4];"),
          check_status::undefined, "uses '.shared::cta' for a copy to another block's shared memory", 1, 2);
   expect(copy("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [bar];"),
-         check_status::undefined, "on an mbarrier in a block other than its destination's", 1, 2);
+         check_status::undefined, "a copy whose mbarrier is in a different block than its destination", 1, 2);
 }
 
 TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
@@ -375,7 +375,7 @@ TEST(check_copies, a_block_waits_for_the_reading_of_its_shared_memory_before_it_
       "st.shared.u32 [stage], 9; st.shared.u32 [stage+4], 9; st.shared.u32 [stage+8], 9; st.shared.u32 [stage+12], 9;"
       "fence.proxy.async;" +
       take;
-  expect(start, check_status::undefined, "has to wait for the copy before it ends");
+  expect(start, check_status::undefined, "must wait for the copy before it exits");
   expect(start + "cp.async.bulk.wait_group.read 0;", check_status::verified);
   expect(start + "cp.async.bulk.wait_group 0;", check_status::verified);
 }

@@ -368,7 +368,7 @@ SCENARIOS = [
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
-    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would give the program 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' accepts full-size launches"]),
+    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would bring the total to 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' accepts full-size launches"]),
     (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads; CUDA allows at most 1024: make the block smaller"]),
     ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "this holds only if the unknown values"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a type of memory"]),
@@ -586,7 +586,7 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no single change to orders, scopes, fences and barriers makes it verify (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no single change to orders, scopes, fences and barriers makes the scenario verified (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)

@@ -383,7 +383,8 @@ TEST(check_variables, are_named_by_device_in_conditions) {
             check_status::verified);
   EXPECT_EQ(status_of(launches + "final v@2 == 4\n", module_of({adds}, variable)), check_status::violated);
   EXPECT_EQ(error_of(launches + "final v@1 == 4\n", module_of({adds}, variable)),
-            "6:7: expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch, found 'v@1 == 4'");
+            "6:7: expected NAME@DEVICE, where NAME is a variable of the source and DEVICE is a device with a launch, found "
+            "'v@1 == 4'");
   const std::string one = "memory out u32\nlaunch k0 device 1 args out out\n";
   EXPECT_EQ(status_of(one + "final v == 4 /\\ v@1 == 4\n", module_of({adds}, variable)), check_status::verified)
       << "the plain name means the first device that has a launch";
@@ -407,7 +408,7 @@ TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
   EXPECT_EQ(error_of("memory out u32[2]\nmemory out u32[2] device 1\n" + two_devices, ptx),
             "3:1: the memory 'out' is already defined: rename one of them");
   EXPECT_EQ(error_of("memory out u32[2]\nmemory v u32 = 1 device 3\n" + two_devices, ptx),
-            "3:1: 'v' of device 3 is a variable of the source, but that device has no launch: name a device that has one");
+            "3:1: 'v' of device 3 is a variable of the source, but that device has no launch: name a device with a launch");
 }
 
 TEST(check_variables, have_addresses_of_their_own_device) {

@@ -112,7 +112,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
     0: flags.cu:7: while (load(flag) == 0) {   [in load.h:12]   // reads 1 from flag, written by thread 0 event 1
   > 1: flags.cu:9: *out = *data;   // reads 1.5 from data, written by thread 0 event 0
   --events=all shows all 5 events
-  --repair searches for orders, scopes, fences and barriers that make it verify
+  --repair searches for orders, scopes, fences and barriers that make the scenario verified
 """),
     # A fence in another branch is not reported as a fence in the wrong place.
     ("launch roles grid 2 args data flag out\n",
@@ -128,8 +128,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
      "nothing orders them, and their scopes do not include each other's thread: the first has device scope, but the threads are in memory synchronization domains 0 and 3: device scope does not reach beyond its domain, and only system scope includes both\n"),
     ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
 the first has device scope, but the threads are on devices 0 and 1; only system scope includes both
-  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
-  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
+  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
+  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
@@ -165,7 +165,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # The bytes that a copy wrote have one source, although the copy's write is wider. The barrier that is missing has a note.
     ("launch refill block 2 args data out\n", """\
   data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
-  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncwarp() or __syncthreads() between them, before the copy starts or after its thread has waited for its end
+  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncwarp() or __syncthreads() between them, before the copy starts or after the thread that started it has waited for its completion
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
@@ -185,9 +185,9 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
      "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop\n"),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
-     "the first is weak\n  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "the first is weak\n  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     ("launch narrow_flag args data flag\nlaunch receive args data flag out\n",
-     "in different blocks\n  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "in different blocks\n  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     # Loops that load nothing. The report says what the compiler has done, and how to poll.
     ("launch send args data flag\nlaunch hoisted args data flag out\n", f"""\
   data race on flag: flags.cu:3 writes 4 bytes and flags.cu:7 reads 4 bytes; nothing orders them, and the second is weak
@@ -283,7 +283,7 @@ def main():
         # A search without a result says why, and one that was cut short does not claim that there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"
         _, output, _ = run(both, "--quiet", "--repair=1")
-        expect("no single repair", "  no repair: no single change to orders, scopes, fences and barriers makes it verify (" in output and
+        expect("no single repair", "  no repair: no single change to orders, scopes, fences and barriers makes the scenario verified (" in output and
                "; --repair searches for sets of up to 3\n" in output, output)
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)

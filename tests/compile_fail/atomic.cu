@@ -237,14 +237,14 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: an atomic_ref<T, Scope> must refer to an object of type T: use
   REFUSED(an_object_has_the_type_of_its_reference, float other = 1;
           const atomic_ref<int, thread_scope::device> refused_type(other));
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(a_reference_has_a_scope, const atomic_ref<int> refused_scope_of_reference(*object));
   n.store(1, relaxed);
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(a_reference_whose_type_is_deduced_has_a_scope, atomic_ref refused_deduction(*object);
           refused_deduction.add(1, relaxed));
   n.add(1, relaxed);
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(an_owning_atomic_has_a_scope, atomic<int> refused_scope; refused_scope.store(1, relaxed));
   owned->store(1, relaxed);
   // expect: an operator cannot name an order: use a named function, such as add(1, order), which returns

@@ -10,7 +10,7 @@ __global__ void fences() {
   // expect: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst
   REFUSED(a_fence_is_never_relaxed, membar::thread_fence<thread_scope::device>(membar::relaxed));
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(a_fence_has_no_default_scope, membar::thread_fence(membar::acq_rel));
   membar::thread_fence<thread_scope::cluster>(membar::release);
   // expect: no instance of function template "membar::v0_3::thread_fence"

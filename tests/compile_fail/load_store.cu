@@ -33,10 +33,10 @@ __global__ void orders(int* p, int* out, volatile int* shared_flag, const int* c
   // expect: membar: a store with a scope needs an order (relaxed, release
   REFUSED(a_store_with_a_scope_has_an_order, store<thread_scope::device>(p, 1));
   store<thread_scope::device>(p, 1, relaxed);
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(an_ordered_load_has_a_scope, *out = load(p, acquire));
   *out = load<thread_scope::system>(p, acquire);
-  // expect: the scope, which states the threads that take part, is missing: pass
+  // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(an_ordered_store_has_a_scope, store(p, 1, release));
   store<thread_scope::system>(p, 1, release);
   // expect: membar: a weak access cannot have an order: use load or store with

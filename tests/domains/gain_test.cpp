@@ -128,7 +128,7 @@ TEST(gain, lanes_that_run_the_same_at_another_pace_are_left_out_of_whole_runs_an
 TEST(gain, a_loss_and_a_control_that_is_not_one_are_said) {
   EXPECT_NE(sentence(gains({lane(100, 110, 100)})).find("makes this program slower"), std::string::npos);
   EXPECT_NE(sentence(gains({lane(100, 90, 80)})).find("The control differs from 1"), std::string::npos);
-  EXPECT_NE(sentence(gains({lane(100, 100, 100)})).find("This gain cannot be distinguished from none"), std::string::npos);
+  EXPECT_NE(sentence(gains({lane(100, 100, 100)})).find("This gain cannot be distinguished from no gain"), std::string::npos);
 }
 
 TEST(gain, equal_input_gives_equal_output) {

@@ -95,7 +95,7 @@ TEST(overlap, a_put_on_another_device_holds_nothing_up) {
     k.device = k.name == 1 ? 1 : 0;
   }
   EXPECT_EQ(sentence(find_overlaps(r, put_is_remote)),
-            "No kernel ran concurrently with one that stores to a peer or to the host: there is nothing to move.");
+            "No kernel ran concurrently with a kernel that stores to a peer or to the host: there is nothing to move.");
 }
 
 TEST(overlap, of_long_kernels_only_the_gap_counts) {
@@ -279,7 +279,8 @@ TEST(overlap, a_kernel_that_waits_for_multiprocessors_is_not_delayed) {
   EXPECT_EQ(seen.no_room, 50U);
   EXPECT_DOUBLE_EQ(seen.no_room_ms, 0.15);
   EXPECT_EQ(sentence(seen),
-            "50 boundaries ran while blocks of put occupied all multiprocessors, and took 0.15 ms longer than alone: moving a "
+            "50 boundaries ran while blocks of put occupied all multiprocessors, and took 0.15 ms longer than when no other "
+            "kernel ran: moving a "
             "kernel to another domain does not free multiprocessors.");
   EXPECT_NE(table(seen).find("multiprocessors full"), std::string::npos);
 }

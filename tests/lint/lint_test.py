@@ -361,7 +361,7 @@ class Lint(unittest.TestCase):
         self.assertEqual([one["level"] for one in notes], ["warning"])
         self.assertTrue(sarif.is_valid(document, pathlib.Path.cwd()), document)
         (of / "second.cu").write_text(template.read_text())
-        self.assertIn(f"\n2 sources have __global__ functions, but no kernel in their PTX, the first is {of}/second.cu: instantiate ",
+        self.assertIn(f"\n2 sources have __global__ functions, but their PTX has no kernel; the first is {of}/second.cu: instantiate ",
                       lint(str(of / "second.cu"), str(template), status=0, CUDACXX=sys.argv[4]).stdout)
         (of / "second.cu").write_text(template.read_text() + "template __global__ void fill<32>(int*);\n")
         self.assertEqual(lint(str(of / "second.cu"), status=0, CUDACXX=sys.argv[4]).stdout, "1 kernel, no warning\n")

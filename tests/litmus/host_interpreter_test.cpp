@@ -287,9 +287,9 @@ TEST(litmus_host_interpreter, what_the_host_cannot_do_is_named) {
   const auto reason = [](const std::string& instruction) {
     return run_alone("PTX t\n{ x=0; }\n P0@host ;\n " + instruction + " ;\nexists (x == 0)\n");
   };
-  EXPECT_EQ(
-      reason("fence.proxy.alias"),
-      "line 4: 'fence.proxy.alias': a host thread reaches memory through only one proxy and needs no proxy fence: remove it");
+  EXPECT_EQ(reason("fence.proxy.alias"),
+            "line 4: 'fence.proxy.alias': a host thread accesses memory through only one proxy and needs no proxy fence: "
+            "remove the fence");
   EXPECT_EQ(reason("ld.relaxed.sys.b128 r0, x"),
             "line 4: 'ld.relaxed.sys.b128 r0, x': a host thread may access only 1, 2, 4 or 8 bytes");
 }

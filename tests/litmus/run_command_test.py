@@ -54,7 +54,7 @@ class Run(Case):
 
     def test_what_a_host_thread_cannot_do_is_one_sentence(self):
         path = self.file("t.litmus", MP.replace("cta 1,gpu 0", "host       ").replace("ld.weak r1, x    ", "fence.proxy.alias").replace("P1:r1", "P1:r0"))
-        self.assert_refused(run("--source", path), "line 5: 'fence.proxy.alias': a host thread reaches memory through only one proxy")
+        self.assert_refused(run("--source", path), "line 5: 'fence.proxy.alias': a host thread accesses memory through only one proxy")
 
     def test_wrong_options_are_refused_in_one_sentence(self):
         path = self.file("t.litmus", MP)

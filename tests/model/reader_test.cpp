@@ -330,7 +330,7 @@ TEST(reader, asynchronous_copies_that_ptx_lacks_are_errors) {
   EXPECT_EQ(asynchronous_error("griddepcontrol.wait", "P0@host"),
             "4:1 a host thread cannot start an asynchronous copy or wait for a grid");
   EXPECT_EQ(asynchronous_error("mbarrier.try_wait.parity b, 2"),
-            "4:29 the parity of a phase must be 0 or 1, found 2: to give the number of a phase, leave out .parity");
+            "4:29 the parity of a phase must be 0 or 1, found 2: to name a phase by its number, leave out .parity");
   EXPECT_EQ(asynchronous_error("mbarrier.arrive.parity b"),
             "4:1 expected mbarrier.init, .arrive, .arrive.expect_tx, .expect_tx, .complete_tx, .test_wait or .try_wait, also "
             "with .parity, "

@@ -563,7 +563,7 @@ class Dependents(Recorder):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], [])
 
     def test_a_launch_behind_a_wait_that_cannot_be_executed_is_judged_by_its_pointers(self):
-        may = "possible: it may access memory that writer accesses, according to the launches' pointers; one of them could not be executed: "
+        may = "possible: it may access memory that writer accesses, according to the launches' pointers; one of the two launches could not be executed: "
         rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=far_late")
         self.assertEqual([(row[:4], row[4].startswith(may)) for row in rows], [(["far_late", "writer (earlier)", "some, ld.global.u32", "none"], True)])
         rows, *_ = self.table("plain=far_late", "dependent=idle", "dependent=waits")
@@ -610,7 +610,7 @@ class Dependents(Recorder):
     def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
         rows, *_ = self.table("plain=writer", "dependent=far")
         self.assertEqual(rows[0][:4], ["far", "writer", "some, ld.global.u32", "none"])
-        self.assertRegex(rows[0][4], "^possible: it may access memory that writer accesses, according to the launches' pointers; one of them could not be executed: far: an access by thread .* is outside of every object")
+        self.assertRegex(rows[0][4], "^possible: it may access memory that writer accesses, according to the launches' pointers; one of the two launches could not be executed: far: an access by thread .* is outside of every object")
 
     def test_the_programs_status_comes_first(self):
         self.table("plain=writer", "dependent=early", "exit=7", status=7)

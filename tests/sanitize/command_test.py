@@ -251,15 +251,15 @@ NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair o
 # (launches of a kernel, what is missing between two of their accesses)
 MISSING = [
     ("source k.ptx\nmemory x u32\nlaunch racy block 64 args x\n", "both threads are in the same (block|warp), and no barrier separates "),
-    ("source k.ptx\nmemory x u32\nlaunch racy grid 8 args x\n", "the threads are in different blocks, and no release and acquire order the accesses\n"),
+    ("source k.ptx\nmemory x u32\nlaunch racy grid 8 args x\n", "the threads are in different blocks, and no release-acquire pair orders the accesses\n"),
     ("source k.ptx\nmemory x u32\nlaunch racy cluster 2 grid 2 args x\n",
-     "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release and an acquire orders the accesses\n"),
+     "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release-acquire pair orders the accesses\n"),
     ("source k.ptx\nmemory x u32\nlaunch racy stream 1 args x\nlaunch racy stream 2 args x\n",
-     "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders the accesses\n"),
+     "the threads are in different launches, and neither the order of the launches nor a release-acquire pair orders the accesses\n"),
     ("source own.ptx\nmemory x u32[4]\nlaunch copied args x\n", "one thread starts an asynchronous operation, and no wait for it orders the accesses\n"),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
      r"both threads are in the same warp, and no barrier separates PTX line 21 and PTX line 18: add __syncwarp\(\) or __syncthreads\(\) between them, "
-     "before the copy starts or after its thread has waited for its end\n"),
+     "before the copy starts or after the thread that started it has waited for its completion\n"),
 ]
 
 
@@ -347,7 +347,7 @@ def main():
         code, _, err = run("--suppressions=bad", "racy.scenario")
         expect("a wrong suppression is an error", code == 2 and "bad:1" in err, err)
         code, out, _ = run("--confirm", "--schedules=3", "racy.scenario")
-        expect("confirmed", code == 1 and "    confirmed: membar-check also finds it in this schedule" in out, out)
+        expect("confirmed", code == 1 and "    confirmed: membar-check also finds this error in the schedule" in out, out)
         (folder / "large.scenario").write_text("source k.ptx\nmemory x u32\nlaunch racy grid 256 block 256 args x\n")
         code, out, _ = run("--confirm", "--schedules=1", "large.scenario")
         expect("too large to be confirmed", code == 1 and "    not confirmed: the launches have 65536 threads, and the checker replays at most 4096: make the grid or the block smaller\n" in out, out)

@@ -228,7 +228,7 @@ TEST_F(ipc_memories, of_a_device_without_ipc_are_rejected_on_every_pe) {
   now().attribute(cudaDevAttrIpcEventSupport, 1) = 0;
   expect_success(2, [](host_group& group, int) {
     const allocated mine(size);
-    return refused(group, "because PE 1 passed memory of a device without CUDA IPC at 0x", mine.at());
+    return refused(group, "because PE 1 passed memory of a device that does not support CUDA IPC at 0x", mine.at());
   });
 }
 

@@ -543,7 +543,7 @@ class copy_planner {
               " columns; only 64 or 128 rows per block are supported");
     }
     if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
-      give_up("starts a multiplication for a pair of blocks in the pair's second block: start it in the block of even rank");
+      give_up("starts a block pair's multiplication in the second block: start it in the block of even rank");
     }
     if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
       return;
@@ -824,7 +824,7 @@ program with_copies(const program& p, const std::vector<copy_counts_of_thread>& 
 std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r) {
   const auto is_own = [&](std::uint64_t address) { return thread_context::block_of(address) == c.block_number; };
   if (i.copies == copy_kind::arrival) {
-    return is_own(r.barrier) ? "" : "makes its copies arrive at another block's mbarrier";
+    return is_own(r.barrier) ? "" : "signals the completion of its copies on another block's mbarrier";
   }
   if (i.copies == copy_kind::tensor_commit) {
     return {};
@@ -838,7 +838,7 @@ std::string misplaced(const instruction& i, const thread_context& c, const copy_
   }
   if (i.space == state_space::shared && r.barrier != 0 && !i.of_pair &&
       thread_context::block_of(r.barrier) != thread_context::block_of(r.to)) {
-    return "starts a copy that completes on an mbarrier in a block other than its destination's";
+    return "starts a copy whose mbarrier is in a different block than its destination";
   }
   return {};
 }

@@ -38,9 +38,9 @@ struct outside_of_life {
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
          place_text(p, e.address) + ", and nothing orders this access " +
          (o.early
-              ? "after the start of block " + std::to_string(o.block) + ": a cluster barrier is missing before it"
+              ? "after the start of block " + std::to_string(o.block) + ": a cluster barrier is missing before the access"
               : "before the end of block " + std::to_string(o.block) +
-                    (model::at(p.threads, e.thread).copies_of >= 0 ? ": the block has to wait for the copy before it ends"
+                    (model::at(p.threads, e.thread).copies_of >= 0 ? ": the block must wait for the copy before it exits"
                                                                    : ": a cluster barrier is missing before the block ends"));
 }
 

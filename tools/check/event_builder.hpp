@@ -162,12 +162,12 @@ class event_builder {
       const std::string what = object == nullptr            ? " is outside of every object"
                                : e.address % alignment != 0 ? " is not aligned"
                                                             : " writes to constant memory";
-      state_.report_of(
-          g, e.thread, check_status::out_of_bounds,
-          "an access by thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) + " bytes at " +
-              place_text(state_.checked, e.address) +
-              (object == nullptr && machine::is_shared(e.address) ? "; 'shared BYTES' gives a launch dynamic shared memory"
-                                                                  : ""));
+      state_.report_of(g, e.thread, check_status::out_of_bounds,
+                       "an access by thread " + std::to_string(e.thread) + what + ": " + std::to_string(alignment) +
+                           " bytes at " + place_text(state_.checked, e.address) +
+                           (object == nullptr && machine::is_shared(e.address)
+                                ? "; to give a launch dynamic shared memory, add 'shared BYTES' to its line"
+                                : ""));
       return false;
     }
     if (const std::string misuse = misuse_of_space(e, i); !misuse.empty()) {

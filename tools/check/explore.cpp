@@ -126,7 +126,7 @@ class explorer {
       state_.result.found.message =
           std::string("load buffering is not ruled out, and membar-check cannot explore it in programs with ") +
           (state_.copies ? "asynchronous copies" : "dependent launches") +
-          ": --without-load-buffering leaves such executions out, and the result line then says so";
+          ": --without-load-buffering omits such executions and says so in the result line";
     } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }

@@ -196,9 +196,10 @@ class condition_reader {
       return text_.substr(at_, 1) == "+" ? field_of_memory(*m) : element_of(*m);
     }
     at_ = begin;
-    refuse(name.find('@') == std::string::npos
-               ? "expected a number or the name of a memory object" + (name.empty() ? "" : nearest_memory(memory_, name))
-               : std::string("expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch"));
+    refuse(
+        name.find('@') == std::string::npos
+            ? "expected a number or the name of a memory object" + (name.empty() ? "" : nearest_memory(memory_, name))
+            : std::string("expected NAME@DEVICE, where NAME is a variable of the source and DEVICE is a device with a launch"));
   }
 
   value field_of_memory(const named_memory& m) {

@@ -70,8 +70,9 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
                 std::uint64_t most) {
   const kernel_code& kernel = *request.kernel;
   if (blocks == 0 || size == 0 || before + blocks * size > most) {
-    throw model::error("the launch of '" + kernel.name + "' would give the program " + std::to_string(before + blocks * size) +
-                       " threads; 1 to " + std::to_string(most) + " can be checked: make the grid or the block smaller" +
+    throw model::error("the launch of '" + kernel.name + "' would bring the total to " +
+                       std::to_string(before + blocks * size) + " threads; 1 to " + std::to_string(most) +
+                       " can be checked: make the grid or the block smaller" +
                        (most == most_threads ? "; 'membar-check sanitize' accepts full-size launches" : ""));
   }
   if (size > most_threads_of_a_block) {
@@ -85,7 +86,7 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   }
   if (request.arguments.size() != kernel.parameter_bytes) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
-                       " bytes of arguments; the kernel's parameters have " + std::to_string(kernel.parameter_bytes));
+                       " bytes of arguments, but the kernel's parameters have " + std::to_string(kernel.parameter_bytes));
   }
 }
 

@@ -82,8 +82,9 @@ class litmus_thread {
   }
 
   [[noreturn]] static void refuse(const model::instruction& i, const std::string& what) {
-    throw model::error(i.line, 1,
-                       what + " is not supported: only accesses, fences and barriers of the generic and async proxies are");
+    throw model::error(
+        i.line, 1,
+        what + " is not supported: only accesses, fences and barriers of the generic and async proxies can be checked");
   }
 
   // ---- operands
@@ -266,7 +267,7 @@ class litmus_thread {
   /// may wait for a phase only after it has waited for all earlier phases.
   void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
-      refuse(i, "a test of an mbarrier without waiting");
+      refuse(i, "a non-blocking test of an mbarrier");
     }
     std::int64_t waited = 0;
     for (const model::instruction& o : thread_.code) {

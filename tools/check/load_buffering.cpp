@@ -841,7 +841,7 @@ class load_buffering_explorer {
         "order, could not all be explored: " +
             why +
             ". The other executions break no rule. Use fewer threads or iterations, or --without-load-buffering, "
-            "which omits these executions, as the result line then says");
+            "which omits these executions and says so in the result line");
   }
 
   /// Returns whether the event is a read that would return an undefined value if it read the location's initial value.
@@ -976,9 +976,9 @@ class load_buffering_explorer {
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "one of those executions does something that is not supported: it has a barrier with a vote, a local memory access "
-            "or a sync point whose address or predicate is unknown, a thread with more than 64 events, or an access outside of "
-            "memory");
+            "one of those executions contains something that is not supported: a barrier with a vote, an access to local "
+            "memory or a sync point with an unknown address or predicate, a thread with more than 64 events, or an "
+            "out-of-bounds access");
         return;
       }
     }

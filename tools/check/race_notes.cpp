@@ -83,11 +83,12 @@ class synchronization {
       return;
     }
     const bool one_warp = x.number_in_block() / 32 == y.number_in_block() / 32;
-    notes_.push_back(
-        "both threads are in the same " + std::string(one_warp ? "warp" : "block") + ", and no barrier separates " +
-        place(*first_) + " and " + place(*second_) + ": add " +
-        (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them" +
-        (is_copy(*first_) || is_copy(*second_) ? ", before the copy starts or after its thread has waited for its end" : ""));
+    notes_.push_back("both threads are in the same " + std::string(one_warp ? "warp" : "block") +
+                     ", and no barrier separates " + place(*first_) + " and " + place(*second_) + ": add " +
+                     (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them" +
+                     (is_copy(*first_) || is_copy(*second_)
+                          ? ", before the copy starts or after the thread that started it has waited for its completion"
+                          : ""));
   }
 
   /// Returns the thread whose code performs a thread's events: for an asynchronous copy, a thread that started it.
@@ -103,7 +104,7 @@ class synchronization {
             ? ""
             : in_cuda(e.at->code, e.at->what, order_of(e), scope_with(e.thread, other.thread, e.event.address)).cuda;
     if (!access.empty()) {
-      notes_.push_back("if nothing else should order them, in C++: " + access);
+      notes_.push_back("if no other synchronization should order the accesses, in C++: " + access);
     }
   }
 

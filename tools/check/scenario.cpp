@@ -812,7 +812,7 @@ class preparation {
     if (m.device >= 0 && result.empty()) {
       throw model::error(m.line, 1,
                          quote(m.memory.name) + " of device " + std::to_string(m.device) +
-                             " is a variable of the source, but that device has no launch: name a device that has one");
+                             " is a variable of the source, but that device has no launch: name a device with a launch");
     }
     return result;
   }

@@ -218,8 +218,8 @@ class explanation_printer {
       const witness& w = *found_.shown;
       if (!is_initialized_before(w.choice, rules_, w.facts, w.events, first(s))) {
         const event& e = at(w.events, first(s));
-        return "Undefined: " + at(test_.location_names, e.location) + " may be used before its initialization by " +
-               thread_name(e) + " '" + written(e) + "' (" + letter(first(s)) + "). In that case, it blocks no thread.\n";
+        return "Undefined: " + at(test_.location_names, e.location) + " may be used by " + thread_name(e) + " '" + written(e) +
+               "' (" + letter(first(s)) + ") before it is initialized. In that case, it blocks no thread.\n";
       }
     }
     return "";

@@ -19,7 +19,8 @@ void check(const model::litmus_test::thread& t) {
     const instruction& i = t.code[n];
     const std::string quoted = membar_tools::quote(t.text[n]) + ": ";
     if (i.code == opcode::proxy_fence) {
-      refuse_line(i.line, quoted + "a host thread reaches memory through only one proxy and needs no proxy fence: remove it");
+      refuse_line(i.line,
+                  quoted + "a host thread accesses memory through only one proxy and needs no proxy fence: remove the fence");
     }
     const bool access =
         i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;

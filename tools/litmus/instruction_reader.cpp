@@ -641,7 +641,7 @@ class instruction_reader {
       i_.a = read_operand();
       if (i_.parity && !i_.a.is_register && i_.a.value != 0 && i_.a.value != 1) {
         fail(named, "the parity of a phase must be 0 or 1, found " + std::to_string(i_.a.value) +
-                        ": to give the number of a phase, leave out .parity");
+                        ": to name a phase by its number, leave out .parity");
       }
     } else if (expects || completes) {
       need_comma();

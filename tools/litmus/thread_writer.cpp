@@ -333,10 +333,10 @@ std::string thread_writer::update(const instruction& i) {
   const bool reduces = i.code == opcode::reduction;
   const std::string what = modification(i);
   if (reduces && i.order != memory_order::relaxed && i.order != memory_order::release) {
-    refuse("PTX has only relaxed and release reductions; an acquiring one exists only in the model");
+    refuse("a PTX reduction is relaxed or release; only the model has reductions that acquire");
   }
   if (reduces && (i.what == operation::move || i.what == operation::compare_exchange)) {
-    refuse("PTX has no exchanging reduction; use atom");
+    refuse("PTX has no red instruction for exchange or compare-and-swap: use atom");
   }
   (void)manner(i);  // rejects shared memory
   const auto [prepare, where] = address(i, true);

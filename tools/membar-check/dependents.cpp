@@ -621,7 +621,7 @@ class job_analysis {
     if (found) {
       row.verdict = dependent_row::verdict_t::possible;
       row.sentence = "it may access memory that " + row.other +
-                     " accesses, according to the launches' pointers; one of them could not be executed: " + why;
+                     " accesses, according to the launches' pointers; one of the two launches could not be executed: " + why;
       finish(std::move(row), other, false);
     }
     return found;

@@ -347,11 +347,10 @@ class lint_report {
     }
     if (!without_kernels_.empty()) {
       const std::string first = without_kernels_[0]["file"].get<std::string>();
-      std::cout << (without_kernels_.size() == 1 ? first + " has __global__ functions, but its PTX has no kernel"
-                                                 : std::to_string(without_kernels_.size()) +
-                                                       " sources have __global__ functions, but no kernel in their PTX, the "
-                                                       "first is " +
-                                                       first)
+      std::cout << (without_kernels_.size() == 1
+                        ? first + " has __global__ functions, but its PTX has no kernel"
+                        : std::to_string(without_kernels_.size()) +
+                              " sources have __global__ functions, but their PTX has no kernel; the first is " + first)
                 << ": " << how_to_instantiate << "\n";
     }
   }
@@ -477,7 +476,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--fail-on", how.fail_on, "exit with 1 if there is a warning of at least this confidence (high)")
       ->check(levels);
   app.add_option("--allow", how.allow,
-                 "a file of warnings to hide; each line has a rule and part of a kernel's or source file's name")
+                 "a file of warnings to hide; each line names a rule and contains part of a kernel's or source file's name")
       ->type_name("FILE");
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")

@@ -91,7 +91,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            option,
            [option, &to](const std::string& text) {
              if (text.empty()) {
-               throw wrong_usage(option + " needs the name of a file: '' was given");
+               throw wrong_usage(option + " needs a file name, but an empty string was given");
              }
              to = text;
            },
@@ -112,8 +112,8 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding reproduces it");
   app.add_flag(repair_name, repair,
                "for a file that is not verified, find the smallest sets of at most N changes to orders,\nscopes, fences and "
-               "barriers that make it verify (N is 1 to 6, default 3); for a\nverified file, list the orders that are stronger "
-               "than needed");
+               "barriers that make the scenario verified (N is 1 to 6, default 3);\nfor a verified file, list the orders that "
+               "are stronger than needed");
   add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
        "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table for the NVIDIA "
@@ -142,14 +142,14 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            how.fill_events = !how.all_events;
            how.events = how.all_events ? how.events : number_of("--events", text, "a number of events, at least 1, or all");
          },
-         "show N events of a finding (default: at most 10, the events to blame and the last\nreads of their threads), or all "
-         "of them, "
-         "with sync points and shuffles")
+         "show N events of a finding, or all, including sync points and shuffles (default: at most\n10, namely the events to "
+         "blame and the last reads of their threads)")
       ->type_name("N|all");
   app.add_flag("--read", how.read,
                "for a FILE that is a source (.ptx or .cu), print one line per kernel: FILE, TAB,\nKERNEL, TAB, and 'read', or "
                "'refused', TAB and the reason; explores nothing");
-  app.add_flag("--quiet", how.quiet, "print only the result lines: no execution that breaks a rule, and no progress");
+  app.add_flag("--quiet", how.quiet,
+               "print only the result lines: neither the execution that breaks a rule\nnor progress reports");
 }
 
 /// Rejects combinations of options that contradict each other.

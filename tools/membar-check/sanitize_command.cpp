@@ -162,7 +162,7 @@ class replays {
     std::size_t steps = 0;
     const check::check_result r = followed(f, steps);
     return r.status == f.found.status
-               ? "confirmed: membar-check also finds it in this schedule, which has " + std::to_string(steps) + " events"
+               ? "confirmed: membar-check also finds this error in the schedule, which has " + std::to_string(steps) + " events"
                : "not confirmed: " + r.found.message;
   }
 
@@ -257,23 +257,23 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   const check::thread_context& x = context(issuer_of(p, first.thread));
   const check::thread_context& y = context(issuer_of(p, second.thread));
   if (x.where.host || y.where.host) {
-    return "no release and acquire in system scope order the host thread's access and the other access";
+    return "no release-acquire pair at system scope orders the host thread's access and the other access";
   }
   if (x.number_in_program == y.number_in_program) {
     return "one thread starts an asynchronous operation, and no wait for it orders the accesses";
   }
   if (x.launch != y.launch) {
-    return "the threads are in different launches, and neither the order of the launches nor a release and an acquire orders "
-           "the accesses";
+    return "the threads are in different launches, and neither the order of the launches nor a release-acquire pair orders the "
+           "accesses";
   }
   if (x.block_number == y.block_number) {
     return "";
   }
   return x.explicit_cluster &&
                  x.block_number - static_cast<int>(x.cluster_rank) == y.block_number - static_cast<int>(y.cluster_rank)
-             ? "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release and an acquire "
+             ? "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release-acquire pair "
                "orders the accesses"
-             : "the threads are in different blocks, and no release and acquire order the accesses";
+             : "the threads are in different blocks, and no release-acquire pair orders the accesses";
 }
 
 /// The sentences that explain a finding.
@@ -482,7 +482,7 @@ int sanitize_command(const std::vector<std::string>& words) {
   add_reading_options(app, how.run.readings);
   app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--suppressions", how.suppressions,
-                 "a file of findings to hide; each line has a status and parts of places or kernel names")
+                 "a file of findings to hide; each line names a status and contains parts of places or kernel names")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
   app.add_flag(

@@ -212,7 +212,7 @@ class text_writer final : public report {
     show(check::whole_program(file.prepared.checked, r.found), r.found);
     const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated;
     if (how_.repair == 0 && may_be_repaired && how_.options.random_executions == 0) {
-      out_ << "  --repair searches for orders, scopes, fences and barriers that make it verify\n";
+      out_ << "  --repair searches for orders, scopes, fences and barriers that make the scenario verified\n";
     }
   }
 
@@ -228,7 +228,8 @@ class text_writer final : public report {
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
-             << " to orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations)";
+             << " to orders, scopes, fences and barriers makes the scenario verified (" << found.explorations
+             << " explorations)";
       }
       out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
                : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
@@ -240,7 +241,9 @@ class text_writer final : public report {
       const check::repair& one = found.repairs[k];
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
            << "; verified, " << one.counts.executions << " executions"
-           << (one.only_strong ? "; the race is gone, but only final conditions can specify which values may be read" : "")
+           << (one.only_strong ? "; the race is gone, but stale values may still be read: use a final condition to state which "
+                                 "values may be read"
+                               : "")
            << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);

@@ -458,8 +458,8 @@ void say(const witness_report& r) {
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    an early load reads, before each site, the address that the load to blame reads; its value is not used: "
-                 "it only fills\n    the cache, as any load of the same line by the same multiprocessor does\n";
+    std::cout << "    before each site, an early load reads the address that the load to blame reads; its value is not used: "
+                 "the early load\n    only fills the cache, as any load of the same line by the same multiprocessor does\n";
   }
   if (r.wrong.program.split) {
     std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it at reconvergence "
@@ -663,7 +663,7 @@ int witness_command(const std::vector<std::string>& given) {
       "Launches the kernels of a scenario with a finding many times on a GPU, with delays that make the finding likely.",
       "membar-check witness");
   app.footer(
-      "With a program, witness delays the kernels of the running program, and the program's exit status tells whether a run "
+      "With a program, witness delays the kernels of the running program, and the program's exit status shows whether a run "
       "failed.");
   app.formatter(std::make_shared<command_help>("membar-check witness [OPTION...] FILE [-- PROGRAM [ARGUMENT...]]"));
   witness_request how;

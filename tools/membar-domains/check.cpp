@@ -370,8 +370,8 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
            " could not be read: move both or neither.");
     } else if (needs_one_domain(*a, *b)) {
       warn(given +
-           ". One releases and the other acquires, or both use atomics, and at least one side's scope is narrower than system "
-           "scope, so it orders nothing across domains: move both or neither, and use try with --whole-runs.");
+           ". Either one releases and the other acquires, or both use atomics. At least one side's scope is narrower than "
+           "system scope, and therefore orders nothing across domains: move both or neither, and use try with --whole-runs.");
     } else {
       warn(given + ": move both or neither.");
     }
@@ -399,7 +399,8 @@ std::string text(const check_report& report) {
          (report.without_arguments == 0
               ? ""
               : " For " + grouped(report.without_arguments) + " kernels, not all pointers could be read.") +
-         " It does not detect pointers behind more than one table in device memory, or buffers that overlap but start at "
+         " The check does not detect pointers behind more than one table in device memory, or buffers that overlap but start "
+         "at "
          "different addresses.\n";
 }
 

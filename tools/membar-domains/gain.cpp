@@ -334,7 +334,7 @@ std::string sentence(const gain_report& report, bool whole_runs) {
   if (report.gain.high < 0.99) {
     out += " The move makes this program slower: do not apply it.";
   } else if (report.gain.low <= 1.01) {
-    out += " This gain cannot be distinguished from none.";
+    out += " This gain cannot be distinguished from no gain.";
   }
   if (report.fewest_turns < enough_turns) {
     out += " The intervals are based on as few as " + std::to_string(report.fewest_turns) +

@@ -48,7 +48,7 @@ void say_unmet(const move_list& list, const std::vector<process>& processes) {
   for (std::size_t i = 0; i < list.rules().size() && i < 64 && !processes.empty(); ++i) {
     if ((met >> i & 1U) == 0) {
       say("no launched kernel matches '" + list.rules()[i].pattern + "'" +
-          (list.rules()[i].far ? " with a pointer to a peer's or the host's memory" : "") +
+          (list.rules()[i].far ? " and had a pointer to a peer's or the host's memory" : "") +
           ": take its name from the report of membar-domains watch");
     }
   }

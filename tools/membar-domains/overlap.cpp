@@ -394,11 +394,12 @@ std::string names_of(const overlap_report& report, Chosen chosen) {
 
 /// Returns a sentence about boundaries that wait for multiprocessors, or an empty string.
 std::string about_room(const overlap_report& report) {
-  return report.no_room == 0 ? ""
-                             : grouped(report.no_room) + " boundaries ran while blocks of " +
-                                   names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
-                                   " occupied all multiprocessors, and took " + fixed(report.no_room_ms, 2) +
-                                   " ms longer than alone: moving a kernel to another domain does not free multiprocessors.";
+  return report.no_room == 0
+             ? ""
+             : grouped(report.no_room) + " boundaries ran while blocks of " +
+                   names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
+                   " occupied all multiprocessors, and took " + fixed(report.no_room_ms, 2) +
+                   " ms longer than when no other kernel ran: moving a kernel to another domain does not free multiprocessors.";
 }
 
 /// Returns a sentence that says why the report has no delay, or an empty string.
@@ -437,7 +438,7 @@ std::string sentence(const overlap_report& report) {
     return about_room(report);
   }
   if (report.beside_ms == 0) {
-    return "No kernel ran concurrently with one that stores to a peer or to the host: there is nothing to move.";
+    return "No kernel ran concurrently with a kernel that stores to a peer or to the host: there is nothing to move.";
   }
   const std::string room = (report.no_room == 0 ? "" : " ") + about_room(report);
   const name_list names = list_names(report);

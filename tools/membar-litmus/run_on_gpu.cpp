@@ -76,8 +76,9 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
     int native = 0;
     membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal));
     if (native == 0) {
-      throw model::error(update + " atomically updates a location that a host thread writes, but " + device.name +
-                         " has no native atomics on host memory: lost updates would say nothing about memory order");
+      throw model::error(
+          update + " atomically updates a location that a host thread writes, but " + device.name +
+          " has no native atomics on host memory: outcomes with lost updates would reveal nothing about memory order");
     }
   }
 }

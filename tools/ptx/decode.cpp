@@ -1187,7 +1187,8 @@ class kernel_decoder {
                i.space != state_space::generic) {
       refuse(s, quote(s.opcode) + " names a state space other than the state space of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
-      refuse(s, quote(s.opcode) + " is generic, but " + quote(o.name) + " is a name in a state space: cvta is missing");
+      refuse(s, quote(s.opcode) + " has a generic address, but " + quote(o.name) +
+                    " is in a specific state space: cvta is missing");
     }
   }
 

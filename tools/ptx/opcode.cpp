@@ -942,7 +942,7 @@ void opcode_reader::warp_reduction() {
   }
   warp();
   if (i_.type != ptx_type::u32 && i_.type != ptx_type::s32 && i_.type != ptx_type::b32) {
-    refuse("is not supported: only redux.sync of integers is");
+    refuse("is not supported: the operands of redux.sync must be integers");
   }
 }
 
@@ -1050,7 +1050,7 @@ void opcode_reader::reducing_copy() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 2 && i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: only reductions of 16, 32 and 64 bits are");
+    refuse("is not supported: a reduction must have 16, 32 or 64 bits");
   }
 }
 
@@ -1059,7 +1059,7 @@ void opcode_reader::piece() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: only reductions and stores of 32 and 64 bits are");
+    refuse("is not supported: a reduction or store must have 32 or 64 bits");
   }
 }
 
@@ -1067,7 +1067,7 @@ void opcode_reader::piece() {
 void opcode_reader::tensor_copy() {
   constexpr meaning<std::uint8_t> ranks[] = {{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
   if (!take_one_of(ranks, i_.dimensions)) {
-    refuse("does not name the number of dimensions");
+    refuse("does not specify the number of dimensions, .1d to .5d");
   }
   for (const std::string_view word : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
     if (take(word)) {

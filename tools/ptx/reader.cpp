@@ -507,7 +507,7 @@ class ptx_reader {
         expect(">");
       }
       if (count > 100'000 || function_->registers.size() > 200'000) {
-        refuse(at, "the function has more than 100000 registers");
+        refuse(at, "a declaration has more than 100000 registers, or the function has more than 200000");
       }
       for (std::uint64_t i = 0; i < (numbered ? count : 1); ++i) {
         const std::string full = numbered ? base + std::to_string(i) : base;

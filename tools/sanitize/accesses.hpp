@@ -153,7 +153,7 @@ class memory_events {
              ", and nothing orders this access " +
              (begun
                   ? "before the end of block " + std::to_string(number) + ": a cluster barrier is missing before the block ends"
-                  : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before it"),
+                  : "after the start of block " + std::to_string(number) + ": a cluster barrier is missing before the access"),
          {other.lanes.data(), o.address});
     return false;
   }

@@ -116,7 +116,7 @@ class reporter {
         check::thread_text(*view, 0) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
             check::place_text(*view, e.address) + (copy ? " by an asynchronous operation" : "") +
             ", and nothing orders this access before the end of block " + std::to_string(b.number) +
-            (copy ? ": the block has to wait for the copy before it ends"
+            (copy ? ": the block must wait for the copy before it exits"
                   : ": a cluster barrier is missing before the block ends"),
         {e});
   }
@@ -132,12 +132,11 @@ class reporter {
   void only_polls(std::uint64_t instructions) {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
-      sanitizer_finding& f = add(
-          key, excerpt({}), check_status::gave_up,
-          "the threads have executed " + std::to_string(instructions) +
-              " instructions without any change to memory, so they may be waiting for each other forever: explore a smaller "
-              "launch to decide this",
-          {});
+      sanitizer_finding& f = add(key, excerpt({}), check_status::gave_up,
+                                 "the threads have executed " + std::to_string(instructions) +
+                                     " instructions without any change to memory, so they may be waiting for each other "
+                                     "forever: explore a smaller launch to find out",
+                                 {});
       f.polls = true;
       f.last_change = state_.last_change;
     }

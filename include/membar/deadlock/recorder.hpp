@@ -483,7 +483,7 @@ class recorder {
       if (adds != operation.effect.adds) {
         throw error(cudaErrorInvalidValue,
                     "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: either always set it or always add to "
-                    "it, because an addition is not atomic with a set",
+                    "it, because additions and sets are not atomic with each other",
                     operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
     }

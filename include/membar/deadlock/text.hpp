@@ -123,9 +123,9 @@ class program_text {
   [[nodiscard]] report concurrent_collectives(std::size_t first, std::size_t second) const {
     return {hazard::concurrent_collectives,
             "membar: concurrent collectives: " + whole(first) + " and " + whole(second) +
-                " may run at the same time, which a team does not allow: put them on one stream, let the second one's stream "
-                "wait for an event "
-                "that follows the first, or give each its own team",
+                " may run at the same time, which a team does not allow: put them on one stream, let the second "
+                "collective's stream wait for an event recorded after the first, or give "
+                "each its own team",
             {}};
   }
   [[nodiscard]] report grid_too_large(std::size_t kernel) const {

@@ -120,7 +120,7 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
     static_assert(
         atomic_addable<T>,
         "membar: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
-        "vectors of 2 or 4 floats or 2, 4 or 8 half or bfloat16: use fetch_update for other types");
+        "vectors of 2 or 4 floats, or of 2, 4 or 8 half or bfloat16: use fetch_update for other types");
   } else if constexpr (Op == atom_op::min || Op == atom_op::max) {
     static_assert(
         atomic_ordered<T>,

@@ -95,7 +95,7 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
     case ipc_fault::mapped:
       return "memory from cuMemMap, for example from PyTorch's expandable_segments,";
     case ipc_fault::device:
-      return "memory of a device without CUDA IPC";
+      return "memory of a device that does not support CUDA IPC";
     default:
       return "memory that is not on a device";
   }

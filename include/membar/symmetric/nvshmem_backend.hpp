@@ -121,11 +121,11 @@ class nvshmem_session {
     }
     if (std::uncaught_exceptions() > exceptions_) {
       // The other PEs are executing different code and would never join this PE in nvshmem_finalize.
-      std::fprintf(
-          stderr,
-          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session exists to "
-          "read its message\n",
-          nvshmem_my_pe());
+      std::fprintf(stderr,
+                   "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: "
+                   "to read its message, "
+                   "catch the exception while the session exists\n",
+                   nvshmem_my_pe());
       std::fflush(nullptr);
       nvshmem_global_exit(1);
     } else {

@@ -110,7 +110,7 @@ class process_memory {
     for (std::size_t i = 0; i != all.size(); ++i) {
       if (all[i] >> 2 != all[0] >> 2) {
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %zu requests memory that is shared in a different way than PE 0 requests: request the same way "
+                    "membar: PE %zu requests a different way of sharing memory than PE 0: request the same way "
                     "on every PE",
                     i);
       }
