@@ -419,7 +419,7 @@ SAYS = {
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
     },
     "docs/headers/access_policy_window.md": {
-        "took {} µs with nothing set aside. With the largest set-aside it took {} µs without a window, and {} µs with the best one.": lambda r: [
+        "took {} µs with nothing set aside. With the largest set-aside it took {} µs without a window, and {} µs with the best window.": lambda r: [
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
     },
     "docs/older_notes.md": {

@@ -343,14 +343,14 @@ SAYS = {
             r.cases(COST)[f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar"]["real_time"] for scope in ("block", "device", "system")), 1)],
         "| load, acquire | {} to {} |": span(COST, "latency/load/.*/membar"),
         "| store, release | {} to {} |": span(COST, "latency/store/.*/membar"),
-        "| store of one byte, release: membar; `cuda::atomic_ref`, which loops | {}; {} |": at(
+        "| one-byte release store: membar; `cuda::atomic_ref`, which loops | {}; {} |": at(
             COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
         "| reduction, as seen by the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
         "a 32-bit exchange takes {} ns on an `unsigned` and {} ns on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
         "eight warps per object | up to {} times as long |": by_turns,
         "| `exchange`, each thread on its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
         "| `add`, each thread on its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
-        "| **one address**: 32-bit addition and maximum, float maximum, with or without result | {} to {} ns |": span(
+        "| **one address**: 32-bit addition and maximum, float maximum, whether or not the result is used | {} to {} ns |": span(
             CONTENTION, "(fetch_add/u32|add/u32|fetch_max/u32|fetch_max/f32)/relaxed/global/(un)?used/one/membar"),
         "| **one address**: float addition | {} ns |": at(CONTENTION, "fetch_add/f32/relaxed/global/used/one/membar"),
         "| 16-byte loop, all threads on one address | {} ns |": at(CONTENTION, "loop/128_user_function/relaxed/global/unused/one/membar"),
@@ -438,7 +438,7 @@ SAYS = {
     "docs/headers/symmetric_operations.md": {
         "| `notify` with `relaxed`, with `release` | {}, {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0", "membar_peer_notify/thread:1/bytes:0"),
         "| 16 bytes with `put_value` and `notify` | {} |": us("membar_peer_value/thread:1/bytes:16"),
-        "from shared memory, from global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
+        "from shared memory; from global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
         "and with an added acquire | {}, {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "| `put_signal` by one block: 1 KiB, 16 KiB, 256 KiB, 1 MiB | {}, {}, {}, {} |": us(
             "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384", "membar_peer/block:256/bytes:262144",
@@ -451,7 +451,7 @@ SAYS = {
         "from registers; from global memory | {}; {} |": us("membar_peer_packed/thread:1/bytes:16", "membar_peer_packed_in_memory/thread:1/bytes:16"),
         "| 16 | by a warp | {} |": us("membar_peer_packed/warp:32/bytes:16"),
         "in pieces, 8 per warp; 32 per warp | {}; {} |": us(*(f"membar_peer_packed_pieces/lanes:{n}/bytes:1024" for n in (8, 32))),
-        "to all threads of a block of 96; of a warp | {}; {} |": us("membar_peer_packed/block:96/bytes:1024", "membar_peer_packed/warp:32/bytes:1024"),
+        "to all threads of a 96-thread block; of a warp | {}; {} |": us("membar_peer_packed/block:96/bytes:1024", "membar_peer_packed/warp:32/bytes:1024"),
         "| by a block of 1024 | {} |": us("membar_peer_packed/block:1024/bytes:16384"),
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
@@ -462,7 +462,7 @@ SAYS = {
         "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
         "`put_signal`, `try_wait` | {} | {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/warp:32/bytes:16"),
         "`put_signal`, `wait` | {} | {} |": us("membar_peer_trapping/thread:1/bytes:16", "membar_peer_trapping/warp:32/bytes:16"),
-        "with an added fence that acquires | {}; {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
+        "with an added acquire fence | {}; {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "`try_take_packed`; `take_packed` | | {}; {} |": us("membar_peer_packed/warp:32/bytes:16", "membar_peer_packed_trapping/warp:32/bytes:16"),
         "because the block reconverges in any case: a packed message takes {} µs instead of {} µs.": us("membar_peer_packed_trapping/block:32/bytes:16", "membar_peer_packed/block:32/bytes:16")},
     "docs/headers/sync_barriers.md": {
