@@ -124,7 +124,7 @@ def round_trips(results):
         [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
             ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
             ("packed, 1 KiB in pieces, one per thread", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
-            ("packed, 1 KiB, the whole message to every thread of a block", "membar_peer_packed/block:96/bytes:1024"),
+            ("packed, 1 KiB, with the whole message to every thread of a block", "membar_peer_packed/block:96/bytes:1024"),
             ("packed, 1 KiB, the whole message to every thread of a warp", "membar_peer_packed/warp:32/bytes:1024"),
             ("by hand, 1 KiB: one word for each of 86 threads, without copies", "by_hand_packed_words/block:96/bytes:1024"),
             ("by hand, 1 KiB, with a block barrier after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
@@ -372,7 +372,7 @@ SAYS = {
         "messages, NVSHMEM takes {} times as long, and {} times as long with the acquire.": lambda r: [
             fixed(quickest(r.cases(ROUND), f"{theirs}/*/bytes:16") / quickest(r.cases(ROUND), f"{ours}/thread:1/bytes:16"))
             for ours in ("membar_peer", "membar_peer_packed") for theirs in ("nvshmem", "nvshmem_and_acquire")],
-        "takes {} times as long as alone while communication runs in the same domain, and {} times as long while": over(
+        "takes {} times as long while communication runs in the same domain, and {} times as long while": over(
             "h100-x2/domain_overlap", *((f"domain_overlap/{arm}", "domain_overlap/alone") for arm in ("same_domain", "remote_domain"))),
         "the places on two GPUs: {} guarantees ran, and none was broken in {} instances": guarantees(
             "h200/conformance", "h200-x2/conformance_two_devices"),

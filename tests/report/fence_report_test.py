@@ -100,7 +100,7 @@ class Ranking(Scratch):
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 11000, 4000))
         self.assertEqual(found.headline(), "10.0 µs is lost at each end of a kernel in a graph during saturating NVLink stores.")
         self.assertEqual(len(re.findall(r"\d[\d.,]*", found.headline())), 1)
-        self.assertTrue(found.change().startswith("Give the kernels that make this traffic their own memory synchronization domain"))
+        self.assertTrue(found.change().startswith("Move the kernels that cause this traffic to a separate memory synchronization domain"))
 
     def test_findings_are_ranked_by_what_one_event_loses(self):
         made = one(GRAPH, 1000, NVLINK, 6000).alone(SYSTEM, 600).beside(SYSTEM, NVLINK, 9000).alone(DEVICE, 300).beside(DEVICE, NVLINK, 7300)
@@ -130,7 +130,7 @@ class Ranking(Scratch):
             self.assertTrue(os.path.exists(self.path("out", picture[1])), part)
 
     def test_a_domain_is_advised_where_it_is_known_to_give_something_back(self):
-        for separate, says in ((1000, "their own memory synchronization domain"), (8900, "recovers nothing")):
+        for separate, says in ((1000, "a separate memory synchronization domain"), (8900, "does not reduce the delay")):
             self.assertIn(says, self.findings_of(one(GRAPH, 1000, NVLINK, 9000, separate)).change())
         self.assertIn("does not order anything", " ".join(self.findings_of(one(GRAPH, 1000, NVLINK, 9000, 1000)).remarks))
 
@@ -291,7 +291,7 @@ class Required(Scratch):
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
         for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate one|yes|no|no|yes|",
-                     "Any time beyond what the victim takes alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
+                     "Any time beyond the victim's time without noise is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
             self.assertIn(part, text)
 
     def test_what_is_spread_too_widely_is_not_called_wasted(self):

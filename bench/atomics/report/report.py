@@ -109,7 +109,7 @@ def atomic_cost(results, page):
     rows.append(controls(cases))
     wide = [f"`{case}` {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
     text = limit_table(rows)
-    text += "\n\nA 16-byte `compare_exchange` has no counterpart to compare with. Its times are: " + ("; ".join(wide) or "not measured") + "."
+    text += "\n\nFor the 16-byte `compare_exchange`, no counterpart is available for comparison. Its times are: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
     for case, arms in cases.items():
@@ -156,7 +156,7 @@ def atomic_contention(results, page):
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
-    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Aggregation pays off where the ratio is above 1.\n\n"
+    text += "\n\nFor each address pattern, the table shows the plain operation's time divided by the aggregated operation's time. Aggregation is faster where the ratio is above 1.\n\n"
     text += page.bars("aggregation.png", "Where aggregation pays off: one instruction per thread", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)

@@ -55,7 +55,7 @@ def l2_window(results, page):
         if kind == "return_to_normal":
             kept.setdefault(int(flushes.split("_")[0]), {})[arm] = figures["ns"] * 1e-3
     if kept:
-        text += "\n\nThe next table shows how long lines persist: it contains the time to read a region of half the set-aside, in microseconds.\n\n"
+        text += "\n\nThe next table shows how long lines persist, by the time in microseconds to read a region of half the set-aside.\n\n"
         text += table(["kernels of 1 GiB in between", "no window", "window"],
                       [[str(flushes), arms.get("none", NONE), arms.get("window", NONE)] for flushes, arms in sorted(kept.items())])
     return text
@@ -81,7 +81,7 @@ def memory_ladder(results, page):
         return kind.replace("_", " ") + (f", {results.context[links[kind]]}" if links.get(kind) in results.context else "")
 
     drawn = {named(kind): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
-    text = f"{context[:1].upper()}{context[1:]}. Latencies are measured with loads whose value is the address of the next load.\n\n" if context else ""
+    text = f"{context[:1].upper()}{context[1:]}. Latencies are measured by pointer chasing: each load returns the address of the next load.\n\n" if context else ""
     text += page.lines("memory_ladder.png", results.titled("Latency of each kind of memory"), "footprint, KiB", "ns", drawn, doubling=True)
     sizes = sorted({at for of in latency.values() for at in of})
     text += table(["cycles by footprint in KiB", *[f"{at:g}" for at in sizes]],
@@ -144,7 +144,7 @@ def set_aside(results, page):
     shares = sorted({share for by in beside.values() for share in by})
     if beside:
         text += ("\n\nThe next table shows the time, in microseconds, of a kernel that reads a hot region and also reads or modifies a stream. Each column is "
-                 "for one set-aside, given as a share of the largest set-aside; the size of the region is also given as a share of the largest set-aside.\n\n")
+                 "for one set-aside; the sizes of the set-aside and of the region are given as shares of the largest set-aside.\n\n")
         text += page.lines("set_aside_stream.png", results.titled("A hot region during a stream that is modified, by the set-aside"),
                            "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
                                                          for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})
@@ -178,7 +178,7 @@ def read_only_load(results, page):
     text = page.bars("read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups, log_y=True)
     text += table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
     if polynomial:
-        text += ("\n\nThe next table is for a loop that contains a store and reads four coefficients again in each iteration. The result depends on what the "
+        text += ("\n\nThe next table is for a loop that contains a store and rereads four coefficients in each iteration. The result depends on what the "
                  "compiler knows about the coefficients.\n\n")
         text += table(["pointer to the coefficients", "registers", "GB/s"], polynomial)
     return text

@@ -77,7 +77,7 @@ def check(results):
          ("same", "alone")),
         (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
         (Control("local relief", "domains change nothing during local stores: relief 1 ± 0.1"), "local", ("same", "separate")),
-        (equal("alias equals same", "running both in the remote domain has the same effect as running both in the default domain: alias/same 1 ± 0.1"), "",
+        (equal("alias equals same", "running victim and noise in the remote domain has the same effect as running them in the default domain: alias/same 1 ± 0.1"), "",
          ("alias", "same")),
         (equal("swapped equals separate", "it does not matter which side runs in the remote domain: swapped/separate 1 ± 0.1"), "",
          ("swapped", "separate")),
@@ -93,7 +93,7 @@ def check(results):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None
                 if ratio is not None:
                     control.add(f"{victim} during {noise}", ratio, results.widest_spread(victim, noise, *arms))
-    stored = Control("stored ratios", "the ratios in the file agree with its own medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
+    stored = Control("stored ratios", "the ratios stored in the file agree with its medians: stored/recomputed 1 ± 0.01", tolerance=0.01)
     for case in results.measured:
         formed = results.ratios_of(case)
         for name in sorted(cases.RATIOS):

@@ -16,14 +16,14 @@ FAMILIES = (
     ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
      "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
     ("system", "fences and release stores at system scope", re.compile(r"(fence|release_store)\.system\..*"),
-     "Keep these operations off the critical path: fence once for many stores, or let one publisher warp per block execute "
+     "Keep these operations off the critical path: execute one fence for many stores, or let one publisher warp per block execute "
      "the fences (`membar/sync/publisher.cuh`)."),
     ("device", "fences and release stores at device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
-     "Keep the kernels that make this traffic on separate SMs, or pace them; fence once for many stores."),
+     "Keep the kernels that cause this traffic on separate SMs, or pace them; execute one fence for many stores."),
     ("block", "fences at block scope", re.compile(r"fence\.block\..*"),
-     "These fences order only one block's accesses and need not wait for this traffic: keep the kernels that make the traffic on separate SMs."),
+     "These fences order only one block's accesses and need not wait for this traffic: keep the kernels that cause the traffic on separate SMs."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "Acquire loads are delayed by contention in the memory system, not by an order: keep this traffic on separate SMs, and poll less often."),
+     "Acquire loads are delayed by contention in the memory system, not by memory ordering: keep this traffic on separate SMs, and poll less often."),
     ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
      "Create another stream: streams are assigned to the hardware queues in turn, and no domain helps against a shared queue."))
 _DOMAINS_HELP = ("kernel_boundary", "device")  # Operations that wait for the stores of one domain.
@@ -89,15 +89,15 @@ class Finding:
         """Returns the advice, which may include a domain."""
         best = max(self._all, key=lambda effect: effect.given_back)
         if best.given_back:
-            said = ("Give the kernels that make this traffic their own memory synchronization domain, on their launches or their "
-                    f"stream (`membar::sync_domain::remote`). Measured with this change: {time(best.separate)} instead of {time(best.same)} "
+            said = ("Move the kernels that cause this traffic to a separate memory synchronization domain, by setting it on their launches "
+                    f"or their stream (`membar::sync_domain::remote`). Measured with this change: {time(best.separate)} instead of {time(best.same)} "
                     f"for the {best.where()}.")
             return said + ("" if best.separate <= LIMIT * best.alone else f" For the remaining delay: {self._advice[:1].lower()}{self._advice[1:]}"), True
         tried = [effect for effect in self._all if effect.lost]
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
         if any(effect.relief is not None for effect in tried):
-            return f"{self._advice} In the cases whose ratios are known, a separate domain for this traffic recovers nothing.", False
+            return f"{self._advice} In the cases whose ratios are known, a separate domain for this traffic does not reduce the delay.", False
         return self._advice, False
 
 

@@ -80,10 +80,10 @@ def _required_section(results, decided):
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
         last = victim
     if rows:
-        text += ("\nThe next table lists the cases in which the noise is known to have made a difference (medians). The victim needs the time "
-                 "in the column \"alone\" for its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
-                 "be needed only if the victim had observed the noise. The remaining time is due to contention on the way to memory and, at system scope, to "
-                 "a wait that no domain removes.\n\n")
+        text += ("\nThe next table lists the cases in which the noise is known to have affected the victim (medians). The victim spends the time "
+                 "in the column \"alone\" on its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
+                 "be needed only if the victim had observed the noise. The remaining time is due to contention on the path to memory and, at system scope, to "
+                 "a wait that domains cannot remove.\n\n")
         text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "remaining"],
                       rows, 2) + "\n"
     return text
@@ -102,7 +102,7 @@ def report(results, controls, found, pictures, recorded=None):
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])
     text += summary(found) + "\n\n"
-    text += ("A GPU keeps stores in order by waiting until earlier stores have arrived, and it does not record which of them belong to your "
+    text += ("To keep stores in order, a GPU waits until earlier stores have arrived, and it does not record which of them belong to your "
              "kernel. Fences and the ends of kernels therefore also wait for the traffic of other kernels. A memory synchronization domain is "
              "a number that a launch or a stream attaches to its stores. With domains, fences at device scope wait only for stores in their "
              "own domain.\n\nBelow, the **victim** is the operation that is timed, the **noise** is the background load, and the **arm** is the choice of "

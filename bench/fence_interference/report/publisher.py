@@ -96,7 +96,7 @@ def sentence(figures):
 
 def section(figures, picture):
     text = ("\n## Publisher\n\nThe table shows the cycles per iteration (p50) of a warp that computes, stores and publishes to the host: "
-            "without publishing, with a release at system scope in every warp, and through the block's publisher warp (lag at most %d). "
+            "without publishing, publishing with a release at system scope in every warp, and publishing through the block's publisher warp (lag at most %d). "
             "Gain is release/publisher. Kept is the pace of a block with a publisher during the noise, divided by its pace without noise. "
             "Latency is the time from publishing until the signal is stored.\n\n" % USUAL_LAG)
     if picture:

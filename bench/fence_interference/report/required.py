@@ -39,11 +39,12 @@ def sentence(decided):
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
         return "Some victims must wait for the noise although they have not observed it: see the column on the noise's stores."
-    text = ("No victim in the bench has to wait for the noise, because none has observed it. Any time beyond what the victim takes alone is wasted. The "
-            "hardware does not record which stores a thread has observed, so a victim that publishes waits in case it has observed the noise.")
+    text = ("No victim in the bench has to wait for the noise, because none has observed the noise's stores. Any time beyond the "
+            "victim's time without noise is wasted. The hardware does not record which stores a thread has observed, so a victim "
+            "that publishes waits in case it has observed the noise.")
     if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):
         text += (" A separate domain removes the obligation that device scope would create. Stores that the victim had acquired at system "
-                 "scope would have to be visible whatever their domain.")
+                 "scope would have to be visible regardless of their domain.")
     return text
 
 

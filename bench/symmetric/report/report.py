@@ -86,8 +86,8 @@ def put_signal_latency(results, page):
                 at_most=False),
         limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the largest of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
-    text += ("\n\nThe table shows the time of a round trip with the fastest group of each method, in microseconds. NVSHMEM's wait does not acquire, so "
-             "the data that is read after it may be stale.\n\n")
+    text += ("\n\nThe table shows round-trip times in microseconds, with the fastest group for each method. NVSHMEM's wait does not acquire, so "
+             "data read after the wait may be stale.\n\n")
     text += page.lines("round_trip.png", results.titled("A message there and back"), "bytes", "µs",
                           {line: [(size, us) for size, us in of.items() if us == us] for line, of in lines.items()
                            if any(us == us for us in of.values())}, doubling=True)
@@ -109,7 +109,7 @@ def put_bandwidth(results, page):
         limit_row(f"a put by a kernel / the copy engine, {size} MiB",
                 ratio(max((best[arm][size] for arm in PUTS if size in best.get(arm, {})), default=NONE), copy.get(size, NONE)),
                 LEAST_OF_COPY, at_most=False) for size in large])
-    text += "\n\nThe table shows the rate with the fastest grid of each method, in GB/s, and relative to the copy engine's rate (`cudaMemcpyPeerAsync`).\n\n"
+    text += "\n\nThe table shows the rate in GB/s with the fastest grid for each method, and its ratio to the copy engine's rate (`cudaMemcpyPeerAsync`).\n\n"
     if large:
         text += page.panels("bandwidth.png", results.titled("One way, large messages"), {
             f"{size} MiB, GB/s": {"": {arm: of.get(size, NONE) for arm, of in best.items()}} for size in large})
@@ -127,8 +127,8 @@ def amo_latency(results, _):
     whose = {}
     for (arm, where), figures in results.rows(2).items():
         whose.setdefault(arm, {})[where] = figures["ns"]
-    return ("The table shows nanoseconds per operation. The operations run one after the other, each waiting for the value of the previous one; "
-            "`add_and_quiet` waits once, at the end.\n\n" +
+    return ("The table shows nanoseconds per operation. The operations run one after the other, and each waits for the previous operation's value; "
+            "`add_and_quiet` waits only once, at the end.\n\n" +
             table(["arm", "own counter", "the other PE's"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
 
@@ -153,9 +153,9 @@ FLOOR = ("empty", "exchange", "captured_empty", "captured_exchange")
 def all_reduce_latency(results, _):
     arms = by_size(results, "bytes", "ns", 1e-3)  # {variant: {bytes: {"gpus:2": us}}}
     text = ("The table shows the time of an all-reduce of floats, in microseconds; the all-reduces run one after the other in each GPU's stream. "
-            "`NCCL /` is NCCL's time divided by the time of membar's faster variant, `one shot` or `two shots`. The kernels `empty`, which does "
-            "nothing, and `exchange`, which sends and receives one word, show the minimum; `captured` kernels run in a graph. NVSHMEM uses "
-            "neither NCCL nor multicast here.\n\n")
+            "`NCCL /` is NCCL's time divided by the time of membar's faster variant, `one shot` or `two shots`. The kernels `empty` (which does "
+            "nothing) and `exchange` (which sends and receives one word) show the minimum times; `captured` kernels run in a graph. In this "
+            "measurement, NVSHMEM uses neither NCCL nor multicast.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):
