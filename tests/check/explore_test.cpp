@@ -423,6 +423,38 @@ TEST(check_finds, a_read_of_shared_memory_that_nothing_was_written_to) {
   EXPECT_EQ(half.found.message, "thread 0 may read s+2 of block 0 before anything is written to it");
 }
 
+TEST(check_finds, no_read_of_unwritten_memory_that_the_order_of_fences_rules_out) {
+  const std::string own =
+      "mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mul.wide.u32 %rd0, %r0, 4; mov.u64 %rd1, wide; add.u64 %rd1, %rd1, %rd0; ";
+  for (const auto& [fence, status] :
+       {std::pair{"fence.sc.gpu;", check_status::verified}, std::pair{"fence.acq_rel.gpu;", check_status::race}}) {
+    const ptx_program p(
+        {own + "st.global.u32 [%rd1], 1; " + fence + " bar.sync 0; @%p0 bra E; st.relaxed.gpu.global.u32 [y], 1; E:",
+         own + "@%p0 bra B; W: ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p1, %r1, 0; @%p1 bra W; " + fence +
+             " B: bar.sync 0; ld.global.u32 %r2, [%rd1];  red.relaxed.gpu.global.add.u32 [x], %r2;"},
+        2);
+    check::program unwritten = p.get();
+    for (check::memory_object& o : unwritten.memory) {
+      o.initialised = o.name != "wide";
+    }
+    const check::check_result r = check::explore(unwritten, {}, {});
+    EXPECT_EQ(r.status, status) << r.found.message;
+  }
+}
+
+TEST(check_buffers_loads, and_lets_no_thread_pass_a_barrier_before_the_others_arrive) {
+  const auto block = [](const std::string& a, const std::string& b) {
+    return ".shared .align 4 .b8 s[4]; mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; mov.u32 %r3, 0;\n"
+           "L: @%p0 bra B; ld.volatile.global.u32 %r1, [" +
+           a + "]; st.shared.u32 [s], %r1; st.volatile.global.u32 [" + b +
+           "], 1;\n"
+           "B: bar.sync 0; ld.shared.u32 %r2, [s]; setp.eq.u32 %p1, %r2, 0; @!%p1 red.relaxed.gpu.global.add.u32 [z], 1;\n"
+           "bar.sync 0; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 2; @%p2 bra L;";
+  };
+  const check::check_result r = ptx_program({block("x", "y"), block("y", "x")}, 2).explore();
+  EXPECT_EQ(r.status, check_status::verified) << r.found.message;
+}
+
 TEST(check_finds, that_a_strong_vector_may_be_torn) {
   const auto pass = [](const std::string& store, const std::string& load) {
     return ptx_program({store, "mov.u64 %rd0, wide; W: " + load + " setp.eq.u32 %p0, %r1, 0; @%p0 bra W;" +

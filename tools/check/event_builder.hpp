@@ -215,9 +215,7 @@ class event_builder {
     } else {
       e.value = state_.locations[e.location].initial;
       if (!state_.locations[e.location].initialised && !e.discarded) {
-        state_.report_of(g, e.thread, check_status::uninitialised,
-                         "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, e.address) +
-                             " before anything is written to it");
+        state_.report_unwritten(g, e, e.address);
         if (state_.stopped()) {
           return false;
         }

@@ -68,6 +68,20 @@ struct exploration_state {
     }
   }
 
+  /// Reports a read of memory that was never written. If the program has executed several `fence.sc`, their order may rule out
+  /// the read; in this case, sets `e.unwritten` instead, and `take_read` checks the order once the read is in the graph.
+  void report_unwritten(const graph& g, graph_event& e, std::uint64_t address) {
+    e.unwritten = g.fences.size() >= 2 && replayed == nullptr;
+    if (!e.unwritten) {
+      report_unwritten_at(g, e.thread, address);
+    }
+  }
+  void report_unwritten_at(const graph& g, int thread, std::uint64_t address) {
+    report_of(
+        g, thread, check_status::uninitialised,
+        "thread " + std::to_string(thread) + " may read " + place_text(checked, address) + " before anything is written to it");
+  }
+
   /// Returns whether a replay ignores findings with this status because it looks for a different finding.
   [[nodiscard]] bool passes_over(check_status status) const noexcept {
     return replayed != nullptr && status != check_status::gave_up && status != replayed->status;

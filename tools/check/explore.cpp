@@ -374,7 +374,8 @@ class explorer {
     run.states.push_back(model::at(state_.machines, e.thread).step(s, e.value));
     model::at(g.reads, e.location).push_back(&e);
     const bool in_order = g.fences_in_order;
-    if (races_.consistent(g, found, {&e, also}) && healthy(g, e.thread)) {
+    const bool is_possible = races_.consistent(g, found, {&e, also});
+    if (is_possible && !e.unwritten && healthy(g, e.thread)) {
       if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
         ++state_.result.counts.blocked;
       } else {
@@ -385,6 +386,9 @@ class explorer {
     model::at(g.reads, e.location).pop_back();
     run.states.pop_back();
     run.events.pop_back();
+    if (is_possible && e.unwritten) {
+      state_.report_unwritten_at(g, e.thread, e.address);
+    }
     state_.arena.release(mark);
   }
 

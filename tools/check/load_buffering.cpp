@@ -218,8 +218,29 @@ struct buffered_execution {
     return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
   }
 
-  /// Returns whether the events form a prefix of an execution: no source is open, and no earlier event of a thread is missing.
-  [[nodiscard]] bool is_whole() const noexcept {
+  /// Returns whether, for every thread that continued after a barrier, all threads that it waits for have arrived.
+  [[nodiscard]] bool all_met() const {
+    for (int y = 0; y < model::count_of(events); ++y) {
+      if (model::at(events, y).event.kind != event_kind::barrier || model::at(events, y).event.releases) {
+        continue;
+      }
+      for (int t = 0; t < state.count(); ++t) {
+        bool met = !state.points.takes_part(t, model::at(events, y).event.thread, arrival_of(y).sync_point) ||
+                   model::at(runs, t).end->status == thread_status::ended;
+        for (int x = 0; x < model::count_of(events) && !met; ++x) {
+          met = model::at(events, x).event.thread == t && meets(x, y);
+        }
+        if (!met) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// Returns whether the events form a prefix of an execution: no source is open, no earlier event of a thread is missing, and
+  /// no thread has continued after a barrier without an arrival that it waits for.
+  [[nodiscard]] bool is_whole() const {
     for (const placed_event& e : events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
         return false;
@@ -234,7 +255,7 @@ struct buffered_execution {
         gap = gap || p.number < 0;
       }
     }
-    return true;
+    return all_met();
   }
 
   /// Returns the number that an event has in its thread when exchanges are counted as events.
@@ -1112,33 +1133,13 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Returns whether, for every thread that continued after a barrier, all threads that it waits for have arrived.
-  [[nodiscard]] bool all_met() const {
-    for (int y = 0; y < model::count_of(x_.events); ++y) {
-      if (model::at(x_.events, y).event.kind != event_kind::barrier || model::at(x_.events, y).event.releases) {
-        continue;
-      }
-      for (int t = 0; t < x_.state.count(); ++t) {
-        bool met = !x_.state.points.takes_part(t, model::at(x_.events, y).event.thread, x_.arrival_of(y).sync_point) ||
-                   model::at(x_.runs, t).end->status == thread_status::ended;
-        for (int x = 0; x < model::count_of(x_.events) && !met; ++x) {
-          met = model::at(x_.events, x).event.thread == t && x_.meets(x, y);
-        }
-        if (!met) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
   void complete() {
     for (const placed_event& e : x_.events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
         return;
       }
     }
-    if (!has_cycle()) {
+    if (!has_cycle() || !x_.all_met()) {
       return;
     }
     bool ended = true;
@@ -1160,7 +1161,7 @@ class load_buffering_explorer {
       ended = ended && s.status == thread_status::ended;
       stuck = stuck && (s.status != thread_status::waiting || end_.waits_for_ever(g, t));
     }
-    ended = ended && all_met() && std::none_of(x_.runs.begin(), x_.runs.end(), [](const buffered_run& r) { return r.unmet; });
+    ended = ended && std::none_of(x_.runs.begin(), x_.runs.end(), [](const buffered_run& r) { return r.unmet; });
     if (ended) {
       ++x_.state.result.counts.buffered;
       x_.state.result.counts.longest = std::max(x_.state.result.counts.longest, model::count_of(x_.events));

@@ -73,9 +73,10 @@ class memory_bytes {
         e.value.unknown = e.value.unknown || latest->value.unknown;
         state_.rules.follow(e, *latest);
       } else if (!here.initialised) {
-        state_.report_of(g, e.thread, check_status::uninitialised,
-                         "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, at) +
-                             " before anything is written to it");
+        state_.report_unwritten(g, e, at);
+        if (e.unwritten) {
+          continue;
+        }
         return false;
       } else {
         const memory_object& o = *state_.locations.object_of(at, 1);
