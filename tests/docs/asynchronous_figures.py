@@ -89,7 +89,7 @@ def chains(results):
     for prepares, works in ((0, 0), (2000, 0), (0, 2000), (2000, 2000), (10000, 10000)):
         of = f"dependent_chain/prepares_{prepares}_ns/works_{works}_ns"
         lines.append([f"{prepares / 1000:.0f} µs, {works / 1000:.0f} µs", *(f"{cases[f'{of}/{arm}']['ns'] / 1000:.2f}" for arm in arms)])
-    return table(["each kernel prepares and works for (times in µs per kernel)", "graph, full edges", "graph, trigger at the end", "graph, trigger at the start", "stream, full order",
+    return table(["preparation, work of each kernel (times in µs per kernel)", "graph, full edges", "graph, trigger at the end", "graph, trigger at the start", "stream, full order",
                   "stream, trigger at the start"], lines)
 
 

@@ -367,10 +367,10 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
-        "At block scope, a store with an acquire fence takes {} ns, so the store accounts for nearly all of that time.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "At block scope, a store followed by an acquire fence takes {} ns, so the store accounts for nearly all of the time in that column.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence at block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
-        "While NCCL's all-reduce runs, it takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
+        "While NCCL's all-reduce runs, such a fence takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
         "While saturating stores run, such a fence takes {} µs in another domain instead of {} µs.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
@@ -393,14 +393,14 @@ SAYS = {
         "it may load the constant into a uniform register. Such a load takes {} cycles, whatever the table's size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
         "An access then takes {} cycles, for any size up to 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
         "L1 keeps the table, and a lookup takes {} cycles. If each block performs enough lookups to pay for the copy, put the table into shared "
-        "memory: {} cycles without [bank conflicts](#shared-memory), a few more if two or four lanes access the same bank. Constant memory is the "
+        "memory, where a lookup takes {} cycles without [bank conflicts](#shared-memory), and a few more if two or four lanes access the same bank. Constant memory is the "
         "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,
-        "For reads that use none of these, they are slower: {} cycles, compared with {} for a plain load from L1.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "For reads that use none of these, textures are slower: {} cycles, compared with {} for a plain load from L1.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
         "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines does: {} TB/s.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
         "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
-        "With a set-aside, the window of `tune_window` reaches {} to {} times the speed of the best of 24 windows.": of_the_best,
-        "The whole device reads it at {} TB/s, although a single load takes {} cycles": lambda r: [
+        "With a set-aside, the window that `tune_window` chooses reaches {} to {} times the speed of the best of 24 windows.": of_the_best,
+        "The whole device reads global memory at {} TB/s, although a single load takes {} cycles": lambda r: [
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
         "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
             short(r.cases(LADDER)["memory_ladder/bandwidth/mapped/262144"]["GB_per_s"]), short(cycles(r, "mapped_past_l1", 65536))],
@@ -443,7 +443,7 @@ SAYS = {
             short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
         "the kernel ran {} times as fast with that ratio as without a window, and {} times as fast with a ratio of 1.": lambda r: [
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
-        "That kernel was still {} times as fast as without a window. With the ratio that fits, it was {} times as fast.": lambda r: [
+        "A kernel with such a region was still {} times as fast as without a window. With the ratio at which the lines fit, it was {} times as fast.": lambda r: [
             gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
         "In that case, merging by hand changes the speed by a factor of {}: there is nothing left to gain. For float additions at such an address, the factor is {}, "
         "for integer maxima {}, and for additions to an address that the compiler does not know {}.": lambda r: [

@@ -525,7 +525,7 @@ SAYS = {
         "| NCCL | {} | {} | {} |": at(ROUND, *(f"put_signal_latency/nccl_send_recv/host/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
         "| `put_signal` by one block | {} | {} | {} |": at(
             ROUND, *(f"put_signal_latency/membar_peer/block:256/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
-        "took {} µs per kernel on its own, {} during communication in its own domain, and {} during communication in the remote one.": at(
+        "took {} µs per kernel on its own, {} µs during communication in the same domain, and {} µs during communication in the remote domain.": at(
             "h100-x2/domain_overlap", *(f"domain_overlap/{arm}" for arm in ("alone", "same_domain", "remote_domain")), by=1e3)},
     "docs/membar_check.md": {
         **{f"| {words} | {{}} | {{}} |": grown(name) for words, name in (
