@@ -3,10 +3,10 @@
 /// L2 access-policy windows, a launch attribute. A window is a range of addresses whose cache lines can persist in L2.
 ///
 /// The hit ratio is the fraction of the accesses in the window to which L2 applies the hit property. The miss property applies
-/// to the others. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside`
-/// reserves, so window size times hit ratio, summed over all concurrent kernels, should not exceed the set-aside. A window
-/// changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
-/// compute capability 8.0.
+/// to the remaining accesses. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an
+/// `l2_set_aside` reserves, so window size times hit ratio, summed over all concurrent kernels, should not exceed the
+/// set-aside. A window changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache
+/// Control". Requires compute capability 8.0.
 #pragma once
 
 #include <membar/error.hpp>
@@ -152,7 +152,7 @@ inline void reset_persisting_lines() {
   check(cudaCtxResetPersistingL2Cache(), "check with nvidia-smi that the CUDA driver and the device work");
 }
 
-/// Computes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
+/// Computes windows with the highest hit ratio at which the persisting part of a region still fits into the set-aside.
 ///
 /// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
 /// kernel may use. window_planning.hpp divides the set-aside among several kernels.

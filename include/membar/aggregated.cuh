@@ -50,7 +50,7 @@ inline constexpr bool is_combining<combining_operation<Op>> = true;
 
 /// Stores `operation(value, operand)` and returns the previous value.
 ///
-/// Calls the `fetch_` form if `operation` is one of membar's function objects; otherwise it calls `fetch_update`, which is a
+/// Calls the `fetch_` form if `operation` is one of membar's function objects; otherwise calls `fetch_update`, which is a
 /// loop.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
@@ -75,13 +75,13 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
 
 /// Whether all lanes of a warp that execute a call together refer to the same object.
 enum class aggregation {
-  one_address,  ///< all lanes refer to the same object, which the caller guarantees
+  one_address,  ///< all lanes refer to the same object; the caller guarantees this
   any_address   ///< each lane may refer to a different object; lanes are grouped by address
 };
 
 namespace detail {
 
-/// Returns the `value` of lane `from`. The type may have any size.
+/// Returns the `value` of lane `from`. The type may be of any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
   return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));
@@ -134,7 +134,7 @@ class lane_group {
     return shuffled(together_, value, leader());
   }
 
-  /// Returns the value of the preceding lane of the group, or this lane's own value if it is the first.
+  /// Returns the preceding lane's value, or this lane's own value if it is the first lane of the group.
   template <class T>
   [[nodiscard]] __device__ T of_previous(const T& value) const noexcept {
     return shuffled(together_, value, first() ? lane_ : previous_);
@@ -379,7 +379,7 @@ class privatized_histogram {
     combine(atomic_ref<T, thread_scope::block>(bins_[bin]), value, operation, relaxed);
   }
 
-  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block must call this function. The order is
+  /// Combines the bins into `target[0]` to `target[Bins - 1]`. All threads of the block must call this function. The order is
   /// relaxed or release.
   template <thread_scope Scope, class Order>
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {
@@ -394,7 +394,7 @@ class privatized_histogram {
 
  private:
   // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word that contains its bin. That word contains only bins.
-  // It does not contain the identity, which is read without atomics.
+  // The identity is in a different word, because it is read without atomics.
   static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
 
   alignas(word) T bins_[static_cast<std::size_t>(Bins)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0 or
-/// later), or writes a value into the shared memory of another block of the cluster (9.0 or later).
+/// later), or writes a value into the shared memory of another block in the cluster (9.0 or later).
 ///
 /// Each call's return type indicates how to detect its completion. A copy must be committed to a group or arrive at an
 /// mbarrier. A remote store returns the number of bytes that a phase of the other block's mbarrier must expect. A store or
@@ -36,7 +36,7 @@ enum class async_caching : unsigned char { all_levels, l2_only };
 
 namespace detail {
 
-/// Rejects architectures without `cp.async` in the device compilation pass.
+/// In the device compilation pass, rejects architectures without `cp.async`.
 template <bool Needed>
 __device__ constexpr void require_async_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -45,7 +45,7 @@ __device__ constexpr void require_async_copies() noexcept {
 #endif
 }
 
-/// Rejects architectures without `st.async` and `red.async` in the device compilation pass.
+/// In the device compilation pass, rejects architectures without `st.async` and `red.async`.
 template <bool Needed>
 __device__ constexpr void require_remote_async() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -55,7 +55,7 @@ __device__ constexpr void require_remote_async() noexcept {
 #endif
 }
 
-/// Rejects architectures without `st.async` and `red.async` to global memory in the device compilation pass.
+/// In the device compilation pass, rejects architectures without `st.async` and `red.async` to global memory.
 template <bool Needed>
 __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -205,7 +205,7 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
 }
 
 /// Like `async_arrive`, but the phase expects one more arrival, which occurs when the copies are complete. The same thread must
-/// itself arrive after the call; otherwise the phase might already be complete at the time of the call.
+/// also arrive after the call; otherwise the phase might complete before the call.
 ///
 /// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
 /// ISA, "cp.async.mbarrier.arrive".
@@ -216,7 +216,7 @@ __device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barr
   asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// Stores `value` to the location that corresponds to `to` in the shared memory of block `rank` of the cluster. The store
+/// Stores `value` to the location that corresponds to `to` in the shared memory of block `rank` in the cluster. The store
 /// completes on the mbarrier that corresponds to `barrier` in that block. A phase of that mbarrier must expect the bytes, and a
 /// wait that acquires the phase sees the value.
 ///
@@ -259,7 +259,7 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
   return detail::copy_results::bytes(sizeof(T));
 }
 
-/// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, in a relaxed
+/// Applies `value` to the object that corresponds to `to` in the shared memory of block `rank` in the cluster, with a relaxed
 /// atomic operation at cluster scope. The update completes in the same way as an `async_store`.
 ///
 /// `T` must be a 32-bit unsigned integer (all operations), a 32-bit signed integer (add, min, max), or a 64-bit integer (add).
@@ -297,7 +297,7 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Requires a scope and an order that an asynchronous operation on global memory can have. Returns whether they are valid, so
+/// Requires a scope and an order that asynchronous operations on global memory support. Returns whether they are valid, so
 /// that callers can avoid further error messages.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
@@ -315,7 +315,7 @@ template <thread_scope Scope, class Order, bool Fits>
 
 /// Stores `value` to global memory at `to` with release semantics. The thread does not wait for the store to be performed.
 ///
-/// The store releases everything that precedes the call in the thread, to threads that acquire the value at `Scope`. It is not
+/// To threads that acquire the value at `Scope`, the store releases everything that precedes the call in this thread. It is not
 /// ordered with anything that follows the call: a later load of `*to` by this thread may still read the old value, and a later
 /// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
 /// device register requires. Only a thread that reads the value can detect the store's completion.
@@ -351,8 +351,8 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
   }
 }
 
-/// Updates the object in global memory at `to` with `value`, in an atomic operation with release semantics. The thread does not
-/// wait for the update to be performed. The update releases and is ordered in the same way as an `async_store_release`. The
+/// Applies `value` to the object in global memory at `to`, with an atomic operation that has release semantics. The thread does
+/// not wait for the update to be performed. The update releases and is ordered in the same way as an `async_store_release`. The
 /// operations and types are the same as for `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
@@ -382,7 +382,7 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
 
 namespace detail {
 
-/// Rejects architectures without `st.bulk` in the device compilation pass.
+/// In the device compilation pass, rejects architectures without `st.bulk`.
 template <bool Needed>
 __device__ constexpr void require_bulk_zero() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -392,7 +392,7 @@ __device__ constexpr void require_bulk_zero() noexcept {
 
 }  // namespace detail
 
-/// Writes zeros to `bytes` bytes of the block's shared memory at `to`. This is a weak store of the calling thread, in program
+/// Writes zeros to `bytes` bytes of the block's shared memory at `to`. This is a weak store by the calling thread, in program
 /// order, through the generic proxy. Other threads see it after a barrier. A bulk copy that reads the bytes sees it after a
 /// proxy fence.
 ///

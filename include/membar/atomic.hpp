@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations with the scope in the type and the order specified in each call. They work in kernels and on the host.
+/// Atomic operations whose scope is part of the type and whose order each call specifies, for kernels and for the host.
 ///
 /// On the device, a call compiles to a single instruction if the hardware has one. Otherwise it compiles to the sequence that
 /// `atomic_ref` lists: a fence and an instruction at seq_cst, a choice between two instructions, or a loop. An operation that
@@ -27,7 +27,7 @@ inline namespace v0_3 {
 #if !defined(__CUDACC__)
 namespace detail {
 
-// Device functions that are only declared here.
+// Device functions, which detail/atomic_device.cuh defines.
 template <class T, thread_scope Scope, memory_order Order>
 T device_load(const T* object) noexcept;
 template <class T, thread_scope Scope, memory_order Order>
@@ -77,7 +77,7 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     instruction itself acquired, the loops that ptxas adds for shared memory would follow that acquire.
 ///   state spaces:     in global memory, a reduction and a relaxed fetch_* name .global. In the block's own shared memory, a
 ///                     reduction is red.relaxed.S.shared.OP.T, after a fence if it releases, and a relaxed fetch_* of 32-bit
-///                     integers at block scope names .shared. In the shared memory of another block of the cluster, 64-bit
+///                     integers at block scope names .shared. In the shared memory of another block in the cluster, 64-bit
 ///                     and, or, xor, min and max use the loop, as do additions of pairs. If the compiler does not know the
 ///                     state space, isspacep instructions determine it.
 ///   with an L2 policy, which an exchange, a fetch_* or a reduction takes after its order: atom....S.global.OP.L2::cache_hint.T
@@ -107,7 +107,7 @@ class atomic_ref {
   using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
-  /// Whether all operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
+  /// Whether all operations are lock-free on every machine. On the host, libatomic may use a lock for 16-byte objects.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.
@@ -129,7 +129,7 @@ class atomic_ref {
                   "membar: a reference must have the same scope as the object's other references: use that scope");
   }
 
-  /// This constructor is never valid. It exists so that the compiler's message explains what is wrong with the argument.
+  /// This constructor is never valid; it exists only so that the compiler's message explains what is wrong with the argument.
   template <class Object>
     requires(!detail::is_atomic_object<std::remove_cvref_t<Object>> && !detail::has_cuda_object<Object> &&
              !std::is_convertible_v<Object, T&>)
@@ -187,10 +187,10 @@ class atomic_ref {
     }
   }
 
-  /// Stores `desired` if the value's bits equal those of `expected`; otherwise it copies the value into `expected`. Returns
+  /// Stores `desired` if the value's bits equal those of `expected`; otherwise copies the value into `expected`. Returns
   /// whether it stored.
   ///
-  /// The first order applies to success and the second to failure. If only one order is given, the failure order is that order
+  /// The first order applies to success and the second to failure. If only one order is passed, the failure order is that order
   /// without its release half, which is acquire for acq_rel. The operation never fails spuriously. Padding is also compared, so
   /// load `expected` from the object itself or use a type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
@@ -262,7 +262,7 @@ class atomic_ref {
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_dec(operand limit, auto... said) const noexcept { return fetch<op::dec>(limit, said...); }
 
-  /// Stores the smaller of two numbers and returns the previous value. If exactly one of the two is a NaN, the other one is
+  /// Stores the smaller of two numbers and returns the previous value. If exactly one of the two is a NaN, the number is
   /// stored. -0 is smaller than +0.
   ///
   /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
@@ -271,8 +271,8 @@ class atomic_ref {
     return fetch_number<op::min>(value, said...);
   }
 
-  /// Stores the larger of two numbers and returns the previous value. If exactly one of the two is a NaN, the other one is
-  /// stored. +0 is larger than -0.
+  /// Stores the larger of two numbers and returns the previous value. If exactly one of the two is a NaN, the number is stored.
+  /// +0 is larger than -0.
   ///
   /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
   /// sign bit and all other bits set.
@@ -331,7 +331,7 @@ class atomic_ref {
 
   /// Blocks until the value's bits differ from those of `old`. The order applies to the load that reads the new value.
   ///
-  /// It polls with back-off and has no time limit. The order is relaxed, acquire or seq_cst.
+  /// The function polls with back-off and has no time limit. The order is relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
   MEMBAR_HOST_DEVICE void wait(operand old, Order = {}) const noexcept {
     detail::require_order<Order>();
@@ -348,9 +348,9 @@ class atomic_ref {
     }
   }
 
-  /// Does nothing, because `wait` polls. It exists for code that is written for the standard's interface.
+  /// Does nothing, because `wait` polls; exists for code that is written for the interface of `std::atomic_ref`.
   MEMBAR_HOST_DEVICE void notify_one() const noexcept {}
-  /// Does nothing, because `wait` polls. It exists for code that is written for the standard's interface.
+  /// Does nothing, because `wait` polls; exists for code that is written for the interface of `std::atomic_ref`.
   MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Determines whether an operation at system scope is atomic with respect to the host or another device. The answer depends on
-/// the location of the memory and on the links to it, which no compiler can check.
+/// the memory's location and on the links to it; a compiler can check neither.
 ///
-/// Atomicity is not ordering, which depends on the memory order of the operation. Source: libcu++ documentation, "Memory model:
+/// Atomicity is not ordering: ordering depends on the operation's memory order. Source: libcu++ documentation, "Memory model:
 /// Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
 
@@ -81,7 +81,7 @@ enum class memory_kind { device, mapped, managed, pageable };
 /// A link between a device and the memory, and the atomic operations that the link supports.
 struct atomic_link {
   bool native = false;        ///< whether the link supports all atomic operations
-  bool partial = false;       ///< whether the link supports only those in `capabilities`; reported by CUDA 13.0 or later
+  bool partial = false;       ///< whether the link supports only the operations in `capabilities`; reported since CUDA 13.0
   unsigned capabilities = 0;  ///< bits of `cudaAtomicOperationCapability` for the instructions of the operation
 };
 
@@ -179,7 +179,7 @@ template <class T>
   return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
 }
 
-/// This function uses the same table as the device code.
+/// This function reads the table from which the device code, too, selects its instructions.
 [[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
   const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
                         use.operation == atomic_operation::float_max;
@@ -219,7 +219,7 @@ template <class T>
   return needed;
 }
 
-/// The properties that a link needs for all instructions of an operation.
+/// The capabilities that a link must provide for all instructions of an operation.
 [[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
   unsigned needed = 0;
   const atomic_instructions instructions = instructions_of(use);
@@ -330,8 +330,8 @@ namespace detail {
 #endif
 
 #if CUDART_VERSION >= 13000
-/// Returns the capabilities that a link has for all of an operation's instructions; `ask` queries the capabilities for one
-/// instruction. Capabilities that an instruction does not need count as present.
+/// Returns the capabilities that a link provides for every instruction of an operation; `ask` queries the capabilities for one
+/// instruction. Capabilities that an instruction does not require count as present.
 template <class Ask>
 [[nodiscard]] unsigned capabilities_of(const atomic_use& use, Ask ask) {
   unsigned all = ~0U;

@@ -12,7 +12,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without `elect.sync` in the device compilation pass.
+/// In the device compilation pass, rejects architectures without `elect.sync`.
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -26,7 +26,7 @@ __device__ constexpr void require_election() noexcept {
 ///
 /// Arrivals are counted per warp: a call by any thread counts as 32 threads. All calls for one barrier must pass the same
 /// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives needs a second barrier to
-/// learn this, so ring buffers use two barriers, one for "full" and one for "empty".
+/// detect this, so ring buffers use two barriers, one for "full" and one for "empty".
 ///
 /// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc
 /// -G) stops the kernel if either value is invalid. There is no time limit: if a warp never arrives, the others wait forever.
@@ -37,8 +37,8 @@ class named_barrier {
 
   __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
 
-  /// Arrives and waits until `threads` threads have arrived. Afterwards the thread sees everything that any of them did before
-  /// its `sync` or `arrive`.
+  /// Arrives and waits until `threads` threads have arrived. Afterwards the thread sees everything that these threads did
+  /// before their `sync` or `arrive`.
   ///
   /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA
   /// 7.8.

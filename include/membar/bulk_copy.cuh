@@ -36,7 +36,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without bulk copies in the device compilation pass.
+/// In the device compilation pass, rejects architectures without bulk copies.
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -44,7 +44,7 @@ __device__ constexpr void require_bulk_copies() noexcept {
 #endif
 }
 
-/// Rejects architectures without the bulk-copy features of compute capability 10.0 in the device compilation pass.
+/// In the device compilation pass, rejects architectures without the bulk-copy features of compute capability 10.0.
 template <bool Needed>
 __device__ constexpr void require_masked_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -88,7 +88,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
   return detail::copy_results::bytes(bytes);
 }
 
-/// Like `bulk_load`, but copies into the same location in each block of the cluster whose bit is set in `blocks`. In each of
+/// Like `bulk_load`, but copies into the same location in each block in the cluster whose bit is set in `blocks`. In each of
 /// these blocks, the copy completes on the mbarrier that corresponds to `barrier`, and a phase of that mbarrier must expect the
 /// bytes.
 ///
@@ -245,7 +245,7 @@ template <auto Operation, class T>
 
 }  // namespace detail
 
-/// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`. The reduction
+/// Combines `bytes` bytes of the block's shared memory at `from` into global memory at `to`, element by element. The reduction
 /// belongs to a group of the calling thread. Each element is updated by a relaxed atomic operation at device scope. The update
 /// is atomic only with respect to other bulk copies, because an ordinary atomic operation on the same memory uses another
 /// proxy.
@@ -306,7 +306,7 @@ __device__ inline void bulk_wait() noexcept {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// Waits until the sources of all groups of the thread except the newest `Pending` have been read, so that they may be
+/// Waits until the sources of all of the thread's groups except the newest `Pending` have been read, so that they may be
 /// overwritten. The data that these copies write may not be visible to any thread yet.
 ///
 /// In a ring of stages, copies out of a stage may be pending while other stages are filled. The stage to be filled next must

@@ -28,19 +28,19 @@ __device__ constexpr void require_cache_control() noexcept {
 
 }  // namespace detail
 
-/// Brings the line that holds `address` into L1. PTX: `prefetch.global.L1 [a]`. Source: PTX ISA, "prefetch".
+/// Prefetches the line that contains `address` into L1. PTX: `prefetch.global.L1 [a]`. Source: PTX ISA, "prefetch".
 __device__ inline void prefetch_l1(const void* address) noexcept {
   // prefetch{.space}.level [a];  (PTX ISA 2.0, sm_20)
   asm volatile("prefetch.global.L1 [%0];" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-/// Brings the line that holds `address` into L2. PTX: `prefetch.global.L2 [a]`. Source: PTX ISA, "prefetch".
+/// Prefetches the line that contains `address` into L2. PTX: `prefetch.global.L2 [a]`. Source: PTX ISA, "prefetch".
 __device__ inline void prefetch_l2(const void* address) noexcept {
   // prefetch{.space}.level [a];  (PTX ISA 2.0, sm_20)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-/// Brings the line that holds `address` into L2 and gives it a priority.
+/// Prefetches the line that contains `address` into L2 and sets its eviction priority.
 ///
 /// `l2::evict_last` makes the line persist. `l2::evict_normal` makes a persisting line normal again.
 ///
@@ -66,7 +66,7 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to bring the `bytes` bytes at `address` into L2. A single thread requests all of them. Their arrival cannot be
+/// Starts to prefetch the `bytes` bytes at `address` into L2. A single thread requests all of them. Their arrival cannot be
 /// detected.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; the address and the size are multiples
@@ -77,7 +77,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) n
   // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
 }
-/// Starts to bring the `bytes` bytes at `address` into L2, with an L2 policy.
+/// Starts to prefetch the `bytes` bytes at `address` into L2, with an L2 policy.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; the address and
 /// the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -89,8 +89,8 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
                "r"(bytes), "l"(policy.bits())
                : "memory");
 }
-/// Starts to bring the `Bytes` bytes at `address` into L2, with an L2 policy if one is given. The size is checked at compile
-/// time.
+/// Starts to prefetch the `Bytes` bytes at `address` into L2, with an L2 policy if one is passed. The size is checked at
+/// compile time.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; the address
 /// and the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -100,8 +100,8 @@ __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noex
   bulk_prefetch_l2(address, Bytes, policy...);
 }
 
-/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2, which turns persisting lines back to normal. PTX
-/// allows only this priority here.
+/// Sets the L2 eviction priority of the 128 bytes at `address` to `l2::evict_normal`, which turns persisting lines back to
+/// normal. PTX allows only this priority for the instruction.
 ///
 /// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` is a multiple of 128.
 /// Source: PTX ISA, "applypriority".

@@ -16,10 +16,10 @@ inline namespace v0_3 {
 /// The priority with which L1 evicts the line that an access touches.
 enum class l1_priority {
   evict_normal,     ///< the default priority, as without a hint
-  evict_unchanged,  ///< leaves the priority of a line that is already cached unchanged
+  evict_unchanged,  ///< does not change the priority of a line that is already cached
   evict_first,      ///< evicts the line first: for data used once
   evict_last,       ///< evicts the line last: for data that will be used again soon
-  no_allocate       ///< does not bring the line into L1
+  no_allocate       ///< does not allocate the line in L1
 };
 
 /// The priority with which L2 evicts the line that an access touches; the names have the same meaning as in `l1_priority`.

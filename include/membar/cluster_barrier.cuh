@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barrier of a thread block cluster, the numbers of its blocks, and access to their shared memory.
+/// The barrier of a thread block cluster, the rank and the count of its blocks, and access to their shared memory.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -17,7 +17,7 @@ enum class warp_execution : unsigned char {
 
 namespace detail {
 
-/// Rejects architectures without thread block clusters in the device compilation pass.
+/// In the device compilation pass, rejects architectures without thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -35,7 +35,7 @@ struct cluster_arrivals;
 
 }  // namespace detail
 
-/// An arrival at the cluster barrier, which must be passed to `cluster_wait`. A thread must wait for each arrival before it
+/// A thread's arrival at the cluster barrier, to be passed to `cluster_wait`. A thread must wait for each arrival before it
 /// arrives again.
 class [[nodiscard(
     "an arrival at the cluster barrier must be followed by its wait: call cluster_wait(arrival)")]] cluster_arrival {
@@ -73,7 +73,7 @@ __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
   return detail::cluster_arrivals::one();
 }
 
-/// Waits until all threads of the cluster have arrived. It synchronizes with the arrivals that had `release`.
+/// Waits until all threads of the cluster have arrived. Synchronizes with every arrival that specified `release`.
 ///
 /// PTX: `barrier.cluster.wait.acquire{.aligned}`, one instruction. Requires: compute capability 9.0. Like a block barrier, it
 /// has no time limit: it waits until every thread of the cluster has arrived or exited. Source: PTX ISA, "barrier.cluster".
@@ -94,7 +94,7 @@ __device__ inline void cluster_sync() noexcept {
   cluster_wait<Execution>(cluster_arrive<Execution>(release));
 }
 
-/// Returns the number of the calling thread's block in its cluster, 0 to `cluster_block_count()` - 1.
+/// Returns the rank of the calling thread's block in its cluster, 0 to `cluster_block_count()` - 1.
 ///
 /// PTX: `mov.b32 %cluster_ctarank`. Requires: compute capability 9.0. Source: PTX ISA, "%cluster_ctarank".
 template <bool Needed = true>
@@ -118,8 +118,8 @@ template <bool Needed = true>
   return count;
 }
 
-/// Returns a pointer to the object that corresponds to `*own` in the shared memory of block `rank` of the cluster. Operations
-/// on it that order other accesses need cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
+/// Returns a pointer to the object that corresponds to `*own` in the shared memory of the cluster's block `rank`. Operations on
+/// it that order other accesses require cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
 ///
 /// The other block must have started and must not have exited: call `cluster_sync` before the first use and after the last.
 ///
@@ -132,7 +132,7 @@ template <class T>
   // mapa.u64 there, here, rank;  PTX ISA 7.8, sm_90
   asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(own), "r"(rank) : "memory");
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  // With this assumption, an atomic need not determine the state space of the address.
+  // With this assumption, an atomic operation on the address need not determine its state space.
   __builtin_assume(__isGlobal(there) == 0 && __isClusterShared(there) != 0);
 #endif
   return there;

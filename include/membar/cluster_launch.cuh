@@ -3,7 +3,7 @@
 /// Cluster launch control: a running block takes over the work of a block that has not started.
 ///
 /// Launch a grid with one block for each piece of work. A block that has finished its own piece cancels the launch of another
-/// block and continues with that block's number, until no blocks are left. In this way, blocks that are done take over the
+/// block and continues with that block's number, until no blocks are left. In this way, blocks that finish early take over the
 /// remaining work, and the kernel needs no work counter.
 #pragma once
 
@@ -15,7 +15,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without cluster launch control in the device compilation pass.
+/// In the device compilation pass, rejects architectures without cluster launch control.
 template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000

@@ -87,7 +87,7 @@ void launch_co_resident(const launch_config<Attributes...>& config, void (*kerne
   launch(config.with(cooperative{}), kernel, arguments.value...);
 }
 
-/// This overload launches nothing. It exists so that the compiler's message explains what is wrong with the arguments.
+/// This overload launches nothing. It exists only so that the compiler's message explains what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

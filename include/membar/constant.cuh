@@ -103,7 +103,7 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
 }
 
 /// Returns the address from which a copy in `stream` reads `values`. This is the address of `values` itself, unless the stream
-/// is being captured. In that case it is the address of a copy that lives as long as the graph, because the graph reads the
+/// is being captured: then it is the address of a copy that lives as long as the graph, because the graph reads the
 /// values at each launch.
 [[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

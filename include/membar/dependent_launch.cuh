@@ -13,7 +13,7 @@ namespace membar {
 inline namespace v0_3 {
 
 namespace detail {
-/// Rejects architectures without dependent launches in the device compilation pass.
+/// In the device compilation pass, rejects architectures without dependent launches.
 template <bool Needed>
 __device__ constexpr void require_dependent_launch() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

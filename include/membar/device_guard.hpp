@@ -19,7 +19,7 @@ class device_switch {
     if (status_ != cudaSuccess || previous_ == device) {
       return;
     }
-    // The runtime API can switch only devices: it would make the primary context current even if the thread had another
+    // The runtime API can switch only between devices: it would make the primary context current even if the thread had another
     // context.
     void* get = nullptr;
     void* set = nullptr;

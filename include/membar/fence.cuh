@@ -42,7 +42,7 @@ template <> struct narrowed<memory_order::acquire> { static constexpr char text[
 template <> struct narrowed<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
 // clang-format on
 
-/// Rejects architectures without thread block clusters in the device compilation pass.
+/// In the device compilation pass, rejects architectures without thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_hopper_fence() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -44,8 +44,8 @@ void device_fence() noexcept;
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
 /// relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes after it, if the scopes
 /// of both fences and both accesses include each other's threads. Release is cumulative: accesses that the releasing thread has
-/// observed are also released. All `seq_cst` fences in scope also have a single order. Device scope includes the threads of one
-/// physical synchronization domain.
+/// observed are also released. In addition, all `seq_cst` fences in scope occur in a single order. Device scope includes the
+/// threads of one physical synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel`
 /// before sm_90. On the host, a fence at any scope is `__atomic_thread_fence`, in the host's memory model. Requires: compute

@@ -41,7 +41,7 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
 }
 
-/// Returns the limit that an account's requests need.
+/// Returns the limit that an account's requests require.
 [[nodiscard]] constexpr std::size_t limit_of(const membar_l2_account_v1& account) noexcept {
   return account.sum < account.largest ? account.sum : account.largest;
 }
@@ -139,7 +139,7 @@ class l2_set_aside {
   }
 
  private:
-  /// Removes this request from the account and sets the limit that the other requests need.
+  /// Removes this request from the account and sets the limit that the remaining requests require.
   [[nodiscard]] cudaError_t end(bool set) noexcept {
     const detail::l2_accounts_guard lock;
     account_->sum -= counted_;

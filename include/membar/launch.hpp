@@ -49,14 +49,14 @@ struct attribute_holder {
 
 }  // namespace detail
 
-/// Satisfied if each attribute is given at most once. A physical domain counts both as a domain and as a map.
+/// Satisfied if each attribute is specified at most once. A physical domain counts both as a domain and as a map.
 template <class Attribute, class... Given>
 concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() && ...);
 
 /// The grid, block, stream and attributes of a launch, as a value: `launch_config{grid, block,
 /// stream}.with(sync_domain::remote)`.
 ///
-/// `with` returns a new configuration. An attribute that is not valid for a launch, or that was already given, does not
+/// `with` returns a new configuration. An attribute that is not valid for a launch, or that was already specified, does not
 /// compile. The null stream is the default stream. Extents are in blocks and threads, and dynamic shared memory is in bytes.
 template <class... Attributes>
 class launch_config : private detail::attribute_holder<Attributes>... {
@@ -87,7 +87,7 @@ class launch_config : private detail::attribute_holder<Attributes>... {
   [[nodiscard]] constexpr cudaStream_t stream() const noexcept { return stream_; }
   [[nodiscard]] constexpr std::size_t dynamic_shared_bytes() const noexcept { return dynamic_shared_bytes_; }
 
-  /// Returns the value given for `Attribute`.
+  /// Returns the value specified for `Attribute`.
   template <class Attribute>
     requires(std::same_as<Attribute, Attributes> || ...)
   [[nodiscard]] constexpr const Attribute& get() const noexcept {
@@ -290,7 +290,7 @@ template <class... Attributes>
   return native;
 }
 
-/// Gives `kernel` the permissions that the launch requests.
+/// Grants `kernel` the permissions that the launch requests.
 template <class... Attributes>
 void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   [[maybe_unused]] const auto allow_one = [&]<class Attribute>(std::type_identity<Attribute>) {

@@ -6,7 +6,7 @@
 /// When a launch is captured, the graph node receives the attributes of the launch and, for attributes that the launch does not
 /// name, the attributes of the stream. From then on, only the node's attributes apply: the attributes of the stream that
 /// launches the graph do not affect its nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments
-/// say where each attribute is valid.
+/// state where each attribute is valid.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -454,7 +454,7 @@ void set_attribute(stream_handle stream, const Attribute& value) {
   }
 }
 
-/// Sets an attribute of a graph kernel node; executable graphs that are instantiated afterwards have it.
+/// Sets an attribute of a graph kernel node; executable graphs that are instantiated afterwards use it.
 ///
 /// Errors: the current device cannot honour the value, the node is not a kernel node, or the driver does not accept the
 /// attribute there. The node is then unchanged.

@@ -43,7 +43,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   }
 }
 
-/// Reads `*address` without an order, as a plain read does, with cache hints.
+/// Reads `*address` with cache hints and, like a plain read, without a memory order.
 ///
 /// At most one of each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy,
 /// a prefetch size, and for 32 bytes an L2 eviction priority.
@@ -85,7 +85,7 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
   }
 }
 
-/// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
+/// Writes `value` to `*address` with cache hints and, like a plain write, without a memory order.
 ///
 /// The hints of `load_weak`, except the prefetch size, may come after the value.
 ///

@@ -5,8 +5,8 @@
 ///
 /// Use managed memory if it is not known in advance which processor accesses which data, or if the data does not fit into the
 /// device's memory. Otherwise, a prefetch or a copy is faster than page faults. Host and device may access it concurrently only
-/// if the device has concurrent managed access. On other devices, the host must wait for every kernel before it accesses any
-/// managed memory. For managed variables, CUDA provides `__managed__`.
+/// if the device supports concurrent managed access. On other devices, the host must wait for every kernel before it accesses
+/// any managed memory. For managed variables, CUDA provides `__managed__`.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -153,7 +153,7 @@ inline void advise_accessed_by(const void* start, std::size_t bytes, memory_loca
 
 /// Migrates pages to `location`, in stream order: kernels that are enqueued later find them there.
 ///
-/// Errors: the device has no concurrent managed access, or the memory is not managed.
+/// Errors: the device does not support concurrent managed access, or the memory is not managed.
 inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, stream_handle stream) {
   detail::validate_location(location);
   check(detail::prefetch(start, bytes, location, stream), "pass a range of managed memory and a location that exists");

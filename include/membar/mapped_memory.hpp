@@ -4,8 +4,8 @@
 /// host and the devices.
 ///
 /// Every access by a device crosses the link to the host. Use it for data that is accessed once, for a small part of large
-/// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the bandwidth of
-/// the link. The writes of host and device are ordered only by operations at system scope and by synchronization, and only in
+/// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the full bandwidth
+/// of the link. Only operations at system scope and synchronization order the writes of host and device, and they do so only in
 /// ordinary host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own type,
 /// `write_combined_memory`, whose `publish` orders the writes. Whether a read-modify-write is atomic with respect to the host
 /// depends on the link: see atomicity.hpp.
@@ -99,8 +99,8 @@ inline void order_write_combined_stores() noexcept {
 }  // namespace detail
 
 /// An array of `size` zeroed objects in mapped host memory, at the same address for the host and the devices. Requires: a
-/// trivially copyable and destructible type; unified addressing. Errors: the device cannot map host memory or has no unified
-/// addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
+/// trivially copyable and destructible type; unified addressing. Errors: the device cannot map host memory or does not support
+/// unified addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
   static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
@@ -118,7 +118,7 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
 ///
 /// The host has no pointer to this memory, so the host cannot use atomics or channels in it: on x86, a release store or fence
 /// does not order these writes. `publish` orders them. Call it between the writes and the release store to ordinary memory that
-/// tells a running kernel about them. A launch or another CUDA call that follows the writes in the same thread needs no
+/// tells a running kernel about them. A launch or another CUDA call that follows the writes in the same thread does not require
 /// `publish`. Requirements and errors: the same as for `mapped_memory`. The memory is pinned for every device. Source: CUDA
 /// Runtime API, `cudaHostAlloc`.
 template <class T>

@@ -17,7 +17,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without thread block clusters in the device compilation pass.
+/// In the device compilation pass, rejects architectures without thread block clusters.
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -47,12 +47,12 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Converts a generic address in shared memory to the form that instructions of that state space need.
+/// Converts a generic address in shared memory to the form that instructions for that state space require.
 [[nodiscard]] __device__ inline unsigned shared_address(const void* object) noexcept {
   return static_cast<unsigned>(__cvta_generic_to_shared(object));
 }
 
-/// Returns the address of the object at the same location in another block of the cluster.
+/// Returns the address of the object at the same location in another block in the cluster.
 [[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
   unsigned there = 0;
   // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
@@ -97,7 +97,7 @@ class pending_token : public mbarrier_token {
   __device__ constexpr explicit pending_token(mbarrier_token token) noexcept : mbarrier_token(token) {}
 };
 
-/// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block of the cluster.
+/// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block in the cluster.
 /// Waiting is not among them, because a thread can wait only on mbarriers of its own block.
 ///
 /// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait at cluster scope, so the mbarrier must have
@@ -250,8 +250,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives `count` times at once; `count` may be 1 to the number of arrivals that the phase still expects. It synchronizes
-  /// like `arrive(order)`.
+  /// Arrives `count` times at once; `count` may range from 1 to the number of arrivals that the phase still expects. It
+  /// synchronizes like `arrive(order)`.
   template <class Order>
   __device__ mbarrier_token arrive(Order, unsigned count) noexcept {
     unsigned long long state = 0;
@@ -265,8 +265,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Expects `bytes` more bytes in the phase and then arrives once. It synchronizes like `arrive(order)`. It must be the last
-  /// arrival of the phase or precede it, so that the phase cannot complete without the bytes.
+  /// Expects `bytes` more bytes in the phase and then arrives once. It synchronizes like `arrive(order)`. This arrival must be
+  /// the phase's last arrival or come before that arrival, so that the phase cannot complete without the bytes.
   template <class Order>
   __device__ mbarrier_token arrive_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -444,8 +444,8 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Waits until the phase of the token is complete. Returns `done`, or `timed_out` after `budget`. If `done`, it synchronizes
-  /// like `test_wait`.
+  /// Waits until the phase of the token is complete. Returns `done`, or `timed_out` after `budget`. A wait that returns `done`
+  /// synchronizes like `test_wait`.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait(mbarrier_token token, Order order, wait_budget budget) noexcept {
     return repeat(budget, [&] {
@@ -469,7 +469,7 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster. Ranks range from 0 to the
+  /// Returns the mbarrier at the same location in the shared memory of block `rank` in the cluster. Ranks range from 0 to the
   /// number of blocks in the cluster minus 1.
   ///
   /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have started and

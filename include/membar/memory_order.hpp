@@ -12,7 +12,7 @@ inline namespace v0_3 {
 /// The orders as values, for code that puts them in tables or prints them. Calls use the tags below.
 ///
 /// The values are the same as in libcu++ and in compilers' built-in atomic functions, so
-/// `memory_order(cuda::memory_order_acquire)` is `acquire`. The value 1 is `consume`, which membar does not have.
+/// `memory_order(cuda::memory_order_acquire)` is `acquire`. The value 1 is `consume`, which membar does not support.
 enum class memory_order { relaxed = 0, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
 
 /// The type of an order's tag. Each order has its own type, so a call with an order that the operation does not support does

@@ -12,7 +12,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// Eight `__half` values in 16 bytes, in the form that the instructions of `multimem_ref` need; each word has the bits of an
+/// Eight `__half` values in 16 bytes, in the form that the instructions of `multimem_ref` require; each word has the bits of an
 /// `__half2`.
 struct alignas(16) packed_half8 {
   unsigned words[4];

@@ -15,8 +15,8 @@ class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
 
-  /// Integers do not convert to a PE. This constructor exists so that the compiler's message says what to write instead of an
-  /// `int`.
+  /// Integers do not convert to a PE. This constructor exists only so that the compiler's message states what to write instead
+  /// of an `int`.
   template <class Integer>
     requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {

@@ -19,7 +19,7 @@ inline namespace v0_3 {
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
 /// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical domains.
 ///
-/// The two tags have distinct types; a `sync_domain` holds either at run time.
+/// The two tags have distinct types; a `sync_domain` can hold either of them at run time.
 class sync_domain {
  public:
   struct default_t {

@@ -4,7 +4,7 @@
 /// host and device.
 #pragma once
 
-/// The version as major * 10000 + minor * 100 + patch, for `#if`. version.hpp has it as a typed constant. CMake reads the
+/// The version as major * 10000 + minor * 100 + patch, for `#if`. version.hpp defines it as a typed constant. CMake reads the
 /// version from this line.
 #define MEMBAR_VERSION 300
 
@@ -20,8 +20,8 @@
 #error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"
 #endif
 
-/// MEMBAR_CONSTANT declares a constant at namespace scope, such as the tag of an order. Device code can bind such a constant to
-/// a reference: nvcc gives a `constexpr` object an address in device code only if the object is `__device__`.
+/// MEMBAR_CONSTANT declares a constant at namespace scope, such as a memory order's tag. Device code can bind such a constant
+/// to a reference: nvcc gives a `constexpr` object an address in device code only if the object is `__device__`.
 #if defined(__CUDA_ARCH__)
 #define MEMBAR_CONSTANT __device__ constexpr
 #else

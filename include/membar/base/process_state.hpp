@@ -24,7 +24,7 @@ struct membar_l2_account_v1 {
   membar_l2_account_v1* next;
 };
 
-/// The accounts of all devices, and the lock that protects the accounts and the limits that the accounts represent.
+/// The accounts of all devices, and the lock that protects them and the device limits that they represent.
 struct membar_l2_accounts_v1 {
   pthread_mutex_t lock;
   membar_l2_account_v1* first;

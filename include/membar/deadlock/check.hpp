@@ -6,17 +6,17 @@
 /// queue runs its operations in the order in which they were enqueued. Two streams may share a queue and then block each other,
 /// although no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
 /// A host thread enqueues an operation only after its earlier host waits have returned. An operation runs when it is the first
-/// in its queue, the event records that it waits for have run, and the condition that it waits for holds. A wait needs its
-/// signal to have a suitable value; a collective needs the call with the same number from every member. The blocks of one
+/// in its queue, the event records that it waits for have run, and the condition that it waits for holds. A wait requires a
+/// suitable value of its signal; a collective requires the call with the same number from every member. The blocks of one
 /// kernel run concurrently.
 ///
 /// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, the
-/// answer is exact. Running an operation can only enable others, so the schedule with one queue per device is the worst case,
-/// and the set of operations that run in it does not depend on the order of arrival.
+/// answer is exact. Running an operation can only enable other operations, so the schedule with one queue per device is the
+/// worst case, and the set of operations that run in it does not depend on the order of arrival.
 ///
 /// Two kinds of programs are reported even though they may never hang. First, if a signal is set to several values, a later
 /// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if every
-/// operation that sets a different value is ordered before the operation that sets the awaited value or after the wait;
+/// operation that sets a different value is ordered either before the operation that sets the awaited value or after the wait;
 /// otherwise it is reported as `lost_signal`. Second, a captured graph is reported if several of its operations are each
 /// blocked in some order of its nodes, even if no single order blocks all of them. Every program that hangs in some schedule is
 /// reported.
@@ -28,10 +28,10 @@
 /// and the notifications without which a wait cannot end.
 ///
 /// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
-/// number of operations. This proves most programs correct. The other programs are analyzed exactly if they have at most
-/// `exact_operations` operations. To demonstrate a hang in a larger program, the check analyzes only operations that have not
-/// run, and at most `exact_operations` of them. A report of another kind may then be a false alarm that the exact analysis
-/// would rule out.
+/// number of operations. This proves most programs correct. A program that is not proven correct in this way is analyzed
+/// exactly if it has at most `exact_operations` operations. To demonstrate a hang in a larger program, the check analyzes only
+/// operations that have not run, and at most `exact_operations` of them. A report of another kind may then be a false alarm
+/// that the exact analysis would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -180,7 +180,7 @@ class checker {
     bool whole = true;
     const program rest = program_of_rest(whole);
     std::vector<report> all = analysis(rest).reports();
-    // For a missing notification or call, the whole program gives a better explanation.
+    // If a notification or call is missing, the analysis of the whole program explains the hang better.
     std::erase_if(all, [](const report& each) {
       const bool of_signals = hangs(each.kind) || each.kind == hazard::lost_signal;
       return !of_signals || each.kind == hazard::never_notified || each.kind == hazard::missing_member;

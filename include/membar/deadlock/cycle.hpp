@@ -63,7 +63,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns the operations that a node that never runs depends on: the first operations before it that have not run, the
+  /// Returns the operations on which a node that never runs depends: the first operations before it that have not run, the
   /// operation that blocks its queue, and the operations that it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
@@ -157,7 +157,7 @@ class cycle_finder : public schedule {
   /// the cycle's dependencies must be a false dependency.
   void find_cycle(std::size_t start, bool only_by_queues, const std::vector<std::vector<edge>>& edges, path& best,
                   std::size_t& best_cost) const {
-    // A state is a node and a flag that says whether a false dependency led to it.
+    // A state is a node and a flag that indicates whether a false dependency led to the node.
     std::vector<std::size_t> cost(2 * nodes_.size(), none);
     path came(2 * nodes_.size());
     using entry = std::pair<std::size_t, std::size_t>;

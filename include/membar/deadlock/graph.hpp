@@ -208,7 +208,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Returns whether the launch has more blocks than fit on the device at once, and those blocks wait.
+  /// Returns whether the launch has blocks that wait, and has more of them than fit on the device at once.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||

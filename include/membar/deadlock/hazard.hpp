@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace deadlock {
 
-/// What is wrong with a program.
+/// The kind of a program's fault.
 enum class hazard : unsigned char {
   barrier_before_put,      ///< a collective is enqueued before a notification that another PE awaits before it joins the
                            ///< collective
@@ -62,7 +62,7 @@ enum class hazard : unsigned char {
   return "unknown hazard";
 }
 
-/// Returns whether a report of this kind means that the program hangs in some schedule. Reports of the other kinds mean
+/// Returns whether a report of this kind means that the program hangs in some schedule. All other kinds of reports mean
 /// undefined behaviour or a possible hang.
 [[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
 

@@ -21,7 +21,7 @@ inline namespace v0_3 {
 namespace deadlock {
 
 /// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a process per GPU). While a
-/// single thread waits for one PE, it enqueues nothing for the others.
+/// single thread waits for one PE, it enqueues nothing for the other PEs.
 enum class callers : unsigned char { one, one_per_pe };
 
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.
@@ -39,8 +39,8 @@ class handle {
   handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  /// These two functions return the allocation that contains the object, and its symmetric heap; 0 for objects outside any
-  /// heap.
+  /// These two functions return the object's allocation and the object's symmetric heap, respectively, or 0 for an object
+  /// outside of any heap.
   [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
     return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
   }

@@ -195,8 +195,8 @@ class signal_history {
     }
   }
 
-  /// Records a notification. Returns false if the notification invalidates an order that was derived earlier, in which case the
-  /// analysis must be repeated without the orders derived from this signal.
+  /// Records a notification. Returns false if the notification invalidates an order that was derived earlier; the analysis must
+  /// then be repeated without the orders derived from this signal.
   template <class Suspect>
   [[nodiscard]] bool notified(const signal_event& now, std::uint64_t value, bool unordered, const clocks& time,
                               Suspect suspect) {

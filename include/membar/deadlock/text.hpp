@@ -104,7 +104,7 @@ class program_text {
     return names;
   }
 
-  /// @name Reports, with operations given by their indices
+  /// @name Reports, with operations identified by their indices
   /// @{
   [[nodiscard]] report collectives_differ(std::size_t first, std::size_t second, std::size_t number) const {
     return {hazard::collectives_differ,

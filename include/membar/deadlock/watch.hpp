@@ -30,7 +30,7 @@ class watch : public graph {
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
   /// Processes the operations recorded since the last call and runs the program as far as possible. Returns false if orders
-  /// were invalidated, in which case the caller must start over. It runs to the end in any case, to find all such orders in one
+  /// were invalidated; the caller must then start over. It runs to the end in any case, to find all such orders in one
   /// pass. This is safe, because an order that does not hold never causes another order to be invalidated by mistake.
   [[nodiscard]] bool settle() {
     take();
@@ -276,7 +276,7 @@ class watch : public graph {
     return true;
   }
 
-  /// Returns whether the node may run in every order of its graph, once the graph's nodes given by `ran` have run.
+  /// Returns whether the node may run in every order of its graph, once the graph's nodes that `ran` accepts have run.
   template <class Ran>
   [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
     bool result = may_run(n);

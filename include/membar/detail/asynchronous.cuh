@@ -12,7 +12,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Converts a generic address in global memory to the form that instructions of that state space need.
+/// Converts a generic address in global memory to the form that instructions for that state space require.
 [[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
   return __cvta_generic_to_global(object);
 }
@@ -22,8 +22,8 @@ struct copy_results;
 }  // namespace detail
 
 /// The number of bytes that asynchronous copies deliver and report to an mbarrier. The mbarrier's phase must expect them: call
-/// `barrier.arrive_expect(bytes, release)` before or after the copies start. That call must be the last arrival of the phase or
-/// precede it.
+/// `barrier.arrive_expect(bytes, release)` before or after the copies start. That call must be the phase's last arrival or come
+/// before that arrival.
 class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {
  public:
   __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: the value is a number of bytes

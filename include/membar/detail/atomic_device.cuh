@@ -150,7 +150,7 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
-/// Rejects types for which the architecture has neither an instruction nor a loop, in the device compilation pass.
+/// In the device compilation pass, rejects types that the architecture supports neither with an instruction nor with a loop.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
@@ -183,7 +183,7 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Stores `desired` if the bits of an 8-bit or 16-bit object equal those of `expected`; otherwise it copies them into
+/// Stores `desired` if the bits of an 8-bit or 16-bit object equal those of `expected`; otherwise copies the object into
 /// `expected`. Returns whether it stored.
 ///
 /// Each lane makes its own attempts, so a lane that fails has read the object itself. It tries again if only the rest of the
@@ -218,7 +218,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   return exchanged;
 }
 
-/// Rejects vectors on architectures without vector atomics in the device compilation pass.
+/// In the device compilation pass, rejects vectors on architectures without vector atomics.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
@@ -242,7 +242,7 @@ template <atom_op Op, class T>
   return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
 }
 
-/// Returns whether the instruction may be split into a load and a store in the shared memory of another block of the cluster.
+/// Returns whether the instruction may be split into a load and a store in the shared memory of another block in the cluster.
 ///
 /// The hardware cannot execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
 /// after the instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it
@@ -309,7 +309,7 @@ struct element_bits {
   }
 };
 
-/// Returns whether the address is in the shared memory of another block of the cluster.
+/// Returns whether the address is in the shared memory of another block in the cluster.
 ///
 /// If the compiler knows the state space, for example of a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
@@ -321,7 +321,7 @@ struct element_bits {
 #endif
 }
 
-/// Returns whether ptxas adds loops for shared memory, which read the object, after the instruction.
+/// Returns whether ptxas adds loops for shared memory after the instruction; these loops read the object.
 ///
 /// These loops follow the acquire that the instruction's own order implies (13.0, sm_90 to sm_120). Therefore an operation that
 /// acquires is implemented as an instruction without the acquire half, followed by a fence.

@@ -67,7 +67,7 @@ __device__ inline void ptx_store(Bits* address, Bits value) noexcept {
 /// The state space that an instruction names.
 enum class state_space { generic, global, shared };
 
-/// Returns the address in the form that an instruction of this state space needs.
+/// Returns the address in the form that an instruction for this state space requires.
 template <state_space Space>
 [[nodiscard]] __device__ inline unsigned long long ptx_address(void* address) noexcept {
   if constexpr (Space == state_space::global) {

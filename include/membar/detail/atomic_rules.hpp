@@ -214,7 +214,7 @@ template <memory_order Success, memory_order Failure>
   return Success;
 }
 
-/// Returns the failure order of a call that gives only one order: that order without its release half.
+/// Returns the failure order of a call that specifies only one order: that order without its release half.
 template <class Order>
 struct failure_tag {
   using type = relaxed_t;

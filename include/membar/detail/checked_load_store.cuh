@@ -101,7 +101,7 @@ __device__ constexpr unsigned long long policy_bits(const Said&... said) noexcep
   return (0ULL | ... | policy_bits_of(said));
 }
 
-/// Returns the address in the form that the instruction needs: in the global state space, or generic.
+/// Returns the address in the form that the instruction requires: in the global state space, or generic.
 template <bool Global>
 __device__ inline std::size_t address_of(const void* address) noexcept {
   if constexpr (Global) {

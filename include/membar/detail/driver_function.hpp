@@ -9,14 +9,14 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// Looks up the address of the driver's function `name`, which is null if the driver does not have the function.
+/// Looks up the address of the driver's function `name`, which is null if the driver does not provide the function.
 [[nodiscard]] inline cudaError_t find_in_driver(const char* name, void*& entry) noexcept {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
   entry = nullptr;
   return cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
 }
 
-/// Returns the address of the driver's function `name`. Throws `error` if the driver does not have it.
+/// Returns the address of the driver's function `name`. Throws `error` if the driver does not provide it.
 [[nodiscard]] inline void* driver_address(const char* name) {
   void* entry = nullptr;
   check(find_in_driver(name, entry), "check with nvidia-smi that the CUDA driver works");
@@ -26,7 +26,7 @@ namespace detail {
   return entry;
 }
 
-/// Returns the driver's function `name`, whose type is `Function`. Throws `error` if the driver does not have it.
+/// Returns the driver's function `name`, whose type is `Function`. Throws `error` if the driver does not provide it.
 template <class Function>
 [[nodiscard]] Function* driver_function(const char* name) {
   return reinterpret_cast<Function*>(driver_address(name));

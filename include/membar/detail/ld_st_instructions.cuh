@@ -49,7 +49,7 @@ using joined = joined_at<std::make_index_sequence<(length_of<Texts> + ... + 0)>,
 struct dot_text {
   static constexpr char text[] = ".";
 };
-/// The order and the scope of an access in the spelling of its opcode.
+/// An access's order and scope, as its opcode spells them.
 template <memory_order Order, thread_scope Scope>
 struct ptx_semantics : joined<dot_text, ptx_order<Order>, dot_text, ptx_scope<Scope>> {};
 

@@ -47,10 +47,10 @@ inline constexpr says said_by<prefetch_size<Bytes>> = says::prefetch;
 template <says What, class... Said>
 inline constexpr int times_said = (0 + ... + (said_by<Said> == What ? 1 : 0));
 
-/// Stands in for an argument that was not given.
+/// Stands in for an argument that the call does not specify.
 struct unsaid {};
 
-/// The type of the first of `Said` that specifies `What`, or `unsaid`.
+/// The type of the first argument in `Said` that specifies `What`, or `unsaid`.
 template <says What, class... Said>
 struct pick {
   using type = unsaid;
@@ -98,7 +98,7 @@ struct cache_hint_text { static constexpr char text[] = ".L2::cache_hint"; };
 template <bool Condition, class Text>
 using text_if = std::conditional_t<Condition, Text, no_text>;
 
-/// The order and the scope of an access in the spelling of its opcode.
+/// An access's order and scope, as its opcode spells them.
 template <class Order, thread_scope Scope>
 struct semantics_text : ptx_semantics<Order::value, Scope> {};
 template <thread_scope Scope>

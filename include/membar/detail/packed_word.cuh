@@ -26,12 +26,12 @@ struct alignas(16) packed_word {
   unsigned sequence;
 };
 
-/// Returns the number of words that a message of `bytes` bytes needs.
+/// Returns the number of words that a message of `bytes` bytes occupies.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t packed_words(std::size_t bytes) noexcept {
   return (bytes + packed_word::capacity - 1) / packed_word::capacity;
 }
 
-/// Returns the number of bytes of the message in its last word.
+/// Returns how many of the message's bytes are in its last word.
 template <class Message>
 inline constexpr std::size_t last_piece = sizeof(Message) - (packed_words(sizeof(Message)) - 1) * packed_word::capacity;
 /// The alignment of each part, which is at most 4, because parts are 12 bytes apart.

@@ -28,7 +28,7 @@ template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text
 template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
 // clang-format on
 
-/// Rejects architectures without cluster scope in the device compilation pass.
+/// In the device compilation pass, rejects architectures without cluster scope.
 template <thread_scope Scope>
 __device__ constexpr void require_architecture_of() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

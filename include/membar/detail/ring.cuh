@@ -34,8 +34,8 @@ struct ring_producer {
   /// Updates its copy of the consumer's counter.
   MEMBAR_HOST_DEVICE void note(unsigned long long head) noexcept { taken = head & ~closed_bit; }
 
-  /// Calls `fill` if `slot()` is empty; otherwise it returns the reason why it did not. It loads the consumer's counter, with
-  /// `order`, only if no slot is known to be empty.
+  /// Calls `fill` if `slot()` is empty; otherwise returns the reason why it is not called. It loads the consumer's counter,
+  /// with `order`, only if no slot is known to be empty.
   template <thread_scope Scope, class Order, class Fill>
   MEMBAR_HOST_DEVICE wait_result claim(const atomic<unsigned long long, Scope>& head, Order order, Fill fill) noexcept {
     if (closed) {

@@ -25,7 +25,7 @@ __host__ __device__ constexpr bool require_stages() noexcept {
   return true;
 }
 
-/// A stage and the parity of the current phase of its barriers.
+/// A stage, and the parity of its barriers' current phase.
 template <int Stages>
 struct stage_position {
   int stage = 0;

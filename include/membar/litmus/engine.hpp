@@ -47,7 +47,7 @@ struct run_result {
   std::uint64_t slices = 0;                ///< the number of slices; each slice is a part of the run with its own launches
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
-  double seconds = 0;  ///< the time that the kernels ran
+  double seconds = 0;  ///< the time during which the kernels ran
   parameters used{};
   instance_layout layout{};
   unsigned stress_blocks = 0;  ///< stress blocks per launch
@@ -83,7 +83,7 @@ class engine {
     return run(test, place_threads(test.model_test, on_), how, options);
   }
 
-  /// Runs `test` with a given placement.
+  /// Runs `test` with the placement `where`.
   [[nodiscard]] run_result run(const runnable_test& test, const placement& where, const parameters& how,
                                const run_options& options) {
     check_test(test, where);
@@ -106,7 +106,7 @@ class engine {
 
     const auto begin = detail::wall_clock::now();
     const std::uint64_t per_step = shape.layout.instances();
-    // A slice's counters of barrier arrivals and of a block's instances have 32 bits.
+    // A slice's counters of barrier arrivals and of a block's instances are 32 bits wide.
     const std::uint64_t most_steps = std::min<std::uint64_t>(
         (1ULL << 30) / (shape.layout.blocks + 1ULL), (1ULL << 32) / (1ULL * shape.layout.width * shape.layout.batch) - 1);
     double step_seconds = seconds_at_most(test, where, shape);
@@ -155,7 +155,7 @@ class engine {
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
-  /// Returns an upper estimate of the time of a step. It uses only the parameters, because no step has run yet. It assumes that
+  /// Returns an upper estimate of a step's time. It uses only the parameters, because no step has run yet. It assumes that
   /// a clock cycle takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.model_test.threads.size());

@@ -202,7 +202,7 @@ class host_participant {
   }
 
  private:
-  /// The host's part of the barrier of all participants. It corresponds to the system-scope part of `arrive_and_wait` in
+  /// The host's part of the barrier among all participants. It corresponds to the system-scope part of `arrive_and_wait` in
   /// kernel.cuh.
   [[nodiscard]] bool arrive_and_wait(unsigned barrier) const {
     run_barrier_words& all = *view_.run_barrier;

@@ -190,7 +190,7 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
   return true;
 }
 
-/// The barrier of all testing blocks of all launches and of all host threads. It is barrier number `barrier` of the slice,
+/// The barrier among the testing blocks of all launches and all host threads. It is barrier number `barrier` of the slice,
 /// counted from 1. Returns false if the run is aborted.
 ///
 /// Every access before the barrier happens before every access after it, including weak accesses:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The argument of a launch of the litmus kernel, and the argument of a test thread: the memory of its instance, and the place
-/// to which it reports its observations.
+/// The argument of a launch of the litmus kernel, and the argument of a test thread: its instance's memory, and the place to
+/// which the thread reports its observations.
 ///
 /// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
 #pragma once
@@ -61,7 +61,7 @@ struct run_barrier_words {
   unsigned abandoned_at;            ///< the number of barriers that the aborting participant had reached
 };
 
-/// The argument of a launch of the kernel.
+/// The argument of a kernel launch.
 struct launch_view {
   instance_layout layout{};
   seat seats[max_threads]{};
@@ -92,7 +92,7 @@ struct launch_view {
   run_barrier_words* run_barrier = nullptr;
 };
 
-/// A test thread's view of the memory of one instance.
+/// A test thread's view of one instance's memory.
 class instance_cells {
  public:
   /// `rotations` are the step's rotations, one per location.

@@ -85,7 +85,7 @@ struct placement {
   unsigned cluster = 1;              ///< the minimum number of blocks per cluster
   unsigned clusters = 1;             ///< the maximum number of clusters that an instance has in a launch
   unsigned slots = 1;                ///< the maximum number of threads that an instance has in a block
-  bool warps_differ = false;         ///< whether some threads of one block need different warps
+  bool warps_differ = false;         ///< whether some threads of one block must be in different warps
 
   /// Returns the number of launches and host threads that share the barrier at the end of each step.
   [[nodiscard]] std::size_t participants() const noexcept { return launches.size() + threads_on_host.size(); }

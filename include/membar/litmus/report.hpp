@@ -29,7 +29,7 @@ namespace litmus {
 
 /// @name Statistics of a run
 /// @{ Returns the rule-of-three upper bound (95 % confidence) on the rate of an outcome that did not occur; 1 for fewer than
-/// three instances. It assumes independence; instances of one step share the stress and are not fully independent.
+/// three instances. It assumes independence, but instances of one step share the stress and are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }

@@ -22,17 +22,17 @@ namespace litmus {
 struct run_shape {
   instance_layout layout{};
   unsigned stress_blocks = 0;  ///< stress blocks per launch, which follow the testing blocks
-  parameters used{};           ///< the parameters, adjusted to the needs of the test
+  parameters used{};           ///< the parameters, adjusted to the test's requirements
 };
 
-/// Returns the number of threads per block: the parameter, or more if the threads of an instance need different warps.
+/// Returns the number of threads per block: the parameter `width`, or more if an instance's threads must be in different warps.
 [[nodiscard]] inline unsigned block_width(const placement& where, const parameters& how) noexcept {
   const bool warps = where.warps_differ || how.within == spread::warps;
   return std::max(static_cast<unsigned>(how.width), warps ? warp_lanes * std::bit_ceil(where.slots) : warp_lanes);
 }
 
 /// Returns the shape of a run in which `fitting` blocks per launch are resident at the same time. Throws `error` if the test
-/// needs more.
+/// requires more blocks.
 [[nodiscard]] inline run_shape shape_of(const runnable_test& test, const placement& where, const parameters& how,
                                         unsigned fitting, std::uint64_t seed) {
   const unsigned needed = where.clusters * where.cluster;

@@ -34,7 +34,7 @@ struct runnable_test {
   int locations = 0;                     ///< the number of locations that the kernel uses per instance
   const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
   /// A second kernel with the same argument, or a null pointer. Each step then consists of a launch of `kernel` and a
-  /// programmatic dependent launch of this kernel, which must fit on the device together with the first.
+  /// programmatic dependent launch of this kernel, which must fit on the device together with `kernel`.
   const void* dependent_kernel = nullptr;
   host_thread on_host;  ///< needed if a test thread runs on the host
 

@@ -63,7 +63,7 @@ struct tune_result {
   std::vector<trial> log;
 };
 
-/// Returns element `index` of the sequence of neighbours of `from` that `seed` defines. Neighbours differ in one or two
+/// Returns element `index` of the sequence of neighbours that `from` and `seed` define. Neighbours differ in one or two
 /// parameters, by one step each in the list of values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
   constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last row is `home`, which has no neighbours

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/// @file
-/// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 means "none".
+/// @file Arrays that are indexed by `int`. The model numbers events, threads, locations and registers with `int` values, where
+/// -1 means "none".
 #pragma once
 
 #include <membar/base/config.hpp>

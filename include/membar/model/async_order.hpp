@@ -111,7 +111,7 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
       }
       continue;
     }
-    // a completion is ordered after the accesses of its instruction, and an arrival after those of all earlier cp.async
+    // a completion is ordered after its instruction's accesses, and an arrival after the accesses of all earlier cp.async
     const bool arrival = detail::instruction_of(program, e).code == opcode::async_arrive;
     for (event_set o = f.asynchronous & f.memory; o != 0; o = rest(o)) {
       const event& other = at(events, first(o));

@@ -12,9 +12,9 @@
 /// ```
 ///
 /// An mbarrier is a separate variable; `litmus_program::with_mbarrier` sets its expected arrivals. A kernel that depends on
-/// another kernel is a thread that `litmus_program::dependent` names. Copies are 16 bytes long, which the model represents as
-/// one value. async_order.hpp and barrier_groups.hpp implement the rules; docs/model.md, "Asynchronous copies", quotes the PTX
-/// ISA.
+/// another kernel is a thread that `litmus_program::dependent` names. Copies are 16 bytes long; the model represents these
+/// bytes as one value. async_order.hpp and barrier_groups.hpp implement the rules; docs/model.md, "Asynchronous copies", quotes
+/// the PTX ISA.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -110,7 +110,7 @@ namespace detail {
   i.completed_bytes = 4;
   return i;
 }
-/// `red.async.relaxed.cluster.add` on shared memory of the cluster, which completes on an mbarrier there.
+/// `red.async.relaxed.cluster.add` on shared memory of the cluster; it completes on an mbarrier there.
 [[nodiscard]] constexpr instruction async_add(variable to, source value, variable barrier) noexcept {
   instruction i = async_store(to, value, barrier);
   i.scope = thread_scope::cluster;

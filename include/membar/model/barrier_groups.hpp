@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice of
+/// Chooses the groups of an execution whose values are known, one barrier at a time. It calls `next()` for each choice of
 /// groups; `next()` returns false to end the enumeration. `next.step()` counts the steps of the search.
 template <class Rules, class Next>
 class barrier_groups {
@@ -547,7 +547,7 @@ class barrier_groups {
     return true;
   }
 
-  // `members` complete the phase. `waits` wait for it, and those in `choice` may also do so.
+  // `members` complete the phase. `waits` wait for this phase, and any of the waits in `choice` may also do so.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits, event_set choice) {
     if (choice != 0) {
       return end_phase(open, left, phase, members, waits, rest(choice)) &&

@@ -123,8 +123,8 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
   }
 }
 
-/// Adds to base causality the predecessors of asynchronous operations' accesses, which are the predecessors of the instructions
-/// that start the operations. These steps are not transitive, because a completion is ordered only with the accesses of its own
+/// Adds to base causality the predecessors of asynchronous operations' accesses: the predecessors of the instructions that
+/// start these operations. These steps are not transitive, because a completion is ordered only with the accesses of its own
 /// operation. Source: PTX ISA, "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {

@@ -59,7 +59,7 @@ class enumerator final : private private_memory {
   }
 
  private:
-  // An mbarrier has a single initialization, in the block that waits on it. Source: PTX ISA, "mbarrier.init",
+  // Checks that an mbarrier is initialized only once, by the block that waits on it. Source: PTX ISA, "mbarrier.init",
   // "mbarrier.test_wait".
   constexpr void check_initializations() const {
     const auto for_each = [&](opcode code, const auto& use) {
@@ -140,8 +140,8 @@ class enumerator final : private private_memory {
     return result;
   }
 
-  // Returns whether the requested values follow from reads-from alone, which is the case for registers and for memory that a
-  // single instruction writes.
+  // Returns whether the requested values follow from reads-from alone, as they do for registers and for memory that a single
+  // instruction writes.
   [[nodiscard]] constexpr bool final_state_is_decided() const {
     for (event_set w = facts_.writes; w != 0; w = rest(w)) {
       const event_set others = facts_.overlap[first(w)] & facts_.writes & ~facts_.initial & ~only(first(w));
@@ -266,7 +266,7 @@ class enumerator final : private private_memory {
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
   }
 
-  // Like `assign`, but requires that the candidate's relations be those of the reads that already have a source.
+  // Like `assign`, but requires that the candidate's relations be the relations of the reads that already have a source.
   constexpr bool assign_related(int depth) {
     count_step();
     relation base;

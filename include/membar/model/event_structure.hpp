@@ -75,7 +75,7 @@ template <class Rules>
 }
 
 /// Returns whether a proxy fence applies to the proxy and the state space of an access. A fence that acquires a tensor map
-/// applies only to its address. The end of a wait for other grids acts as a fence for the proxies of asynchronous copies.
+/// applies only to the map's address. The end of a wait for other grids acts as a fence for the proxies of asynchronous copies.
 /// Source: PTX ISA, "membar/fence", "Async Proxy".
 template <class Rules>
 [[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {

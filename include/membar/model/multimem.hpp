@@ -12,7 +12,7 @@
 /// ```
 ///
 /// The PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", defines the effect of each operation on each object. It does
-/// not say how the accesses of one operation are ordered relative to each other, or to accesses through other addresses.
+/// not specify how the accesses of one operation are ordered relative to each other, or to accesses through other addresses.
 /// membar's reading has one rule for each of these two questions: a multimem address is another virtual address of its objects
 /// (`multimem_addresses_are_aliases`), and the accesses of one operation are unordered, like the elements of a vector
 /// (`multimem_operations_are_in_no_order`).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained and its outcomes can be listed, as for a
+/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like a
 /// test from a file.
 #pragma once
 

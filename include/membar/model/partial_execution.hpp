@@ -74,7 +74,7 @@ class partial_execution {
     }
     return memory_after(write, bytes, max_events);
   }
-  /// Returns the value of an operand of a barrier, or -1 for an operand that the barrier does not have. Every read must be
+  /// Returns the value of a barrier's operand, or -1 for an operand that the barrier does not have. Every read must be
   /// known.
   [[nodiscard]] constexpr std::int64_t number_of(int expression_index) const noexcept {
     return expression_index < 0 ? -1 : evaluate(expression_index);

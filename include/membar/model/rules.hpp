@@ -148,7 +148,7 @@ template <std::size_t... Number>
 }
 
 /// An ambiguity in the PTX ISA, named after the alternative reading unless that reading is simply the absence of a rule.
-/// docs/readings.md has the text, both readings, and the one that the model uses.
+/// docs/readings.md quotes the text, describes both readings, and states which of them the model uses.
 enum class reading : std::uint8_t {
   group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies only before later events of its own thread
   fence_of_another_block,      ///< `fence.proxy.async` may be in a different block from the copy

@@ -23,7 +23,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Returns the lane of a thread: the number of threads of its warp that precede it in the test.
+/// Returns a thread's lane: the number of threads in its warp that precede it in the test.
 [[nodiscard]] constexpr int lane_of(const program_view& program, int thread) noexcept {
   const place& here = program.threads[thread].where;
   int lane = 0;

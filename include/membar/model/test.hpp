@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests written in C++ with membar's vocabulary, which can be decided at compile time or at run time.
+/// Litmus tests in C++ that use membar's vocabulary and can be decided at compile time or at run time.
 ///
 /// ```cpp
 /// namespace model = membar::model;

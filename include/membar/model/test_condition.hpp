@@ -15,12 +15,12 @@ namespace model {
 /// A location of a test. Its initial value is 0 unless `litmus_program::with_initial` sets another.
 struct variable {
   int index = 0;
-  bool in_shared_memory = false;  ///< whether each block has its own
+  bool in_shared_memory = false;  ///< whether each block has its own copy
   int thread = -1;                ///< for shared memory: a thread of the block that contains it; -1 for the block of the
                                   ///< accessing thread
 };
-/// A location in shared memory. Each block that accesses it has its own. No other variable may have the same index. A condition
-/// names the location together with a thread of its block: `in(1, x)`.
+/// A location in shared memory. Each block that accesses it has its own copy. No other variable may have the same index. A
+/// condition names the location together with a thread of its block: `in(1, x)`.
 [[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
 /// Returns the shared variable in the block of thread `number`, counted from 0, for use by the other threads of the cluster. An
 /// access to it uses an address (`mapa`) in the state space `.shared::cluster`.
@@ -109,7 +109,7 @@ struct final_value {
   }
 };
 
-/// Returns the final value of a register of thread `number`, counted from 0.
+/// Returns the final value of a register in thread `number`, counted from 0.
 [[nodiscard]] constexpr final_value in(int number, reg r) noexcept {
   return {{term::kind_t::register_value, number, r.index, 0}};
 }

@@ -86,7 +86,7 @@ class thread_paths : public path_values {
 
   // ---- registers
 
-  // Sets the result of an instruction. Its dependencies include those of the instruction's predicate.
+  // Sets the result of an instruction. Its dependencies include the dependencies of the instruction's predicate.
   constexpr void set(int thread, int reg, int expression_index, const thread_state& state) {
     if (reg >= 0) {
       at(at(registers_, thread), reg) = guarded(expression_index, state);

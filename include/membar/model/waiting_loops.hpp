@@ -26,7 +26,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// A set of registers of one thread.
+/// A set of one thread's registers.
 using register_set = std::uint64_t;
 static_assert(max_registers <= 64);
 

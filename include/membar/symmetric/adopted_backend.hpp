@@ -192,7 +192,7 @@ class adopted_region {
   std::shared_ptr<bool> taken_;
 };
 
-/// Returns the PCI bus number of a device, which is the same in all processes on a machine.
+/// Returns a device's PCI bus number, which is the same in all processes on a machine.
 [[nodiscard]] inline unsigned long long bus_number_of(int device) {
   char text[32] = {};
   check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
@@ -221,9 +221,9 @@ class adopted_region {
 ///
 /// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory, reads the
 /// marks of all others, and restores the old contents. The memory still belongs to the program that allocated it, and it must
-/// outlive its use by kernels. A backend can have only one heap at a time, and nothing else may use the memory while it has
-/// one. The destructor is local: it destroys the callback, and a `host_group` in the callback then informs the other processes
-/// that this process has left.
+/// outlive its use by kernels. A backend can have only one heap at a time, and nothing else may use the memory while that heap
+/// exists. The destructor is local: it destroys the callback, and a `host_group` in the callback then informs the other
+/// processes that this process has left.
 ///
 /// Requires: the memory must begin at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was
 /// given a null address, a misaligned address or another PE's address (the error names the PE), if sizes differ, or if the
@@ -288,7 +288,7 @@ class basic_adopted_backend {
     return {true, "every link from this device supports this operation as an atomic"};
   }
 
-  /// Gathers one number from every process with the callback. Collective.
+  /// Uses the callback to gather one number from every process. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) { processes_.all_gather(mine, all); }
 
   /// Returns the first `bytes` bytes of the memory.

@@ -175,7 +175,7 @@ struct all_reduce_memory {
 
 namespace detail {
 
-/// The waits of one thread in an all-reduce, which share a budget. After the first timeout, the other waits end immediately.
+/// One thread's waits in an all-reduce, which share a budget. After the first timeout, the other waits end immediately.
 template <class Memory>
 class reducing_wait {
  public:
@@ -385,7 +385,7 @@ template <class Op, class T, class Backend>
   };
   const auto left = [&](std::size_t place) { return size - place * elements; };
   const auto own = [&](std::size_t place) { return vector::load(in + place * elements, left(place)); };
-  // These functions return the vectors received from a PE, and the results for a PE's part.
+  // `came` returns the vectors received from a PE, and `results` returns the results for a PE's part.
   const auto came = [&](int at, int from) {
     return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(from) * memory.part;
   };
@@ -548,9 +548,9 @@ __global__ void __launch_bounds__(512) norm_kernel(T* out, residual_rms_norm<T> 
 }  // namespace detail
 
 /// An all-reduce within your own kernel, in one shot: `out` becomes the reduction of all PEs' `in` with `Op`. All threads of
-/// `blocks()` one-dimensional blocks must call it once per launch, and all blocks must run concurrently. A block needs at least
-/// as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and receives their results, so no
-/// barrier is needed before or after the call if each thread produces and uses its own elements. Returns, to each thread,
+/// `blocks()` one-dimensional blocks must call it once per launch, and all blocks must run concurrently. A block must have at
+/// least as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and receives their results, so
+/// no barrier is needed before or after the call if each thread produces and uses its own elements. Returns, to each thread,
 /// whether its elements have arrived.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool all_reduce_in_one_shot(const T* in, T* out, std::size_t size,
@@ -655,8 +655,8 @@ class all_reduce {
             options_.budget,
             options_.trap};
   }
-  /// Returns the number of blocks in every launch. It is 128, or less if some device cannot hold that many at the same time for
-  /// each of its PEs.
+  /// Returns the number of blocks in every launch. It is 128, or fewer if some device cannot hold that many at the same time
+  /// for each of its PEs.
   [[nodiscard]] unsigned blocks() const noexcept { return blocks_; }
   /// Returns the maximum number of elements in one shot.
   [[nodiscard]] std::size_t most_in_one_shot() const noexcept { return in_one_shot_; }

@@ -151,7 +151,7 @@ __device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_add>(counter, value, other, order);
 }
 
-/// Replaces the counter's value with the bitwise AND of it and `value`.
+/// Replaces the counter's value with the bitwise AND of that value and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_and(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
@@ -163,7 +163,7 @@ __device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_and>(counter, value, other, order);
 }
 
-/// Replaces the counter's value with the bitwise OR of it and `value`.
+/// Replaces the counter's value with the bitwise OR of that value and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_or(const Counter& counter, detail::counted<Counter> value, pe other,
                                       Order order = Order()) noexcept {
@@ -175,7 +175,7 @@ __device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, 
   return detail::fetch_and_change<amo::fetch_or>(counter, value, other, order);
 }
 
-/// Replaces the counter's value with the bitwise exclusive OR of it and `value`.
+/// Replaces the counter's value with the bitwise exclusive OR of that value and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_xor(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {

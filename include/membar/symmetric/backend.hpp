@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace symmetric {
 
-/// A backend's memory on every PE, which a heap manages. It has the same size and alignment on each PE and is not zeroed.
+/// Memory that a backend maps on every PE and a heap manages. It has the same size and alignment on each PE and is not zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
@@ -59,8 +59,8 @@ using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// Returns whether `use` is atomic with respect to the same operation by `owner` if `device` performs it over `link` on memory
-/// of `owner`.
+/// Returns whether `use`, performed by `device` over `link` on the memory of `owner`, is atomic with respect to the same
+/// operation performed by `owner`.
 [[nodiscard]] inline atomicity atomicity_over(const atomic_link& link, int device, int owner, const atomic_use& use) {
   atomicity_facts pair;
   pair.owner = owner;
@@ -115,7 +115,7 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
-/// These two functions return the kind of call that a received word represents, and its value.
+/// These two functions return the kind and the value, respectively, of the call that a received word represents.
 [[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
   return static_cast<collective>((word >> 56) - 1);
 }

@@ -89,7 +89,7 @@ template <class Backend>
   return words.words();
 }
 
-/// Returns the word that counts the barriers at which this PE has arrived. The word is stored after the words of all PEs.
+/// Returns the word that counts the barriers at which this PE has arrived. In memory, it follows the words of all PEs.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -193,7 +193,7 @@ namespace detail {
 struct arrival_access;
 }
 
-/// An arrival at a barrier, which identifies the barrier to the same PE's `wait`.
+/// The result of `arrive`, which identifies the barrier to the same PE's `wait`.
 class arrival {
  public:
   /// Returns the number of the barrier among all barriers that use the same words, counted from 1.
@@ -282,8 +282,8 @@ template <class Words>
   }
 }
 
-/// The second half of a barrier: waits until every PE has arrived as often as this PE had at `own`. All threads of the group
-/// receive the result, `done` or `timed_out`. The group may differ from the group that arrived.
+/// The second half of a barrier: waits until every PE has arrived as often as this PE had after the arrival `own`. All threads
+/// of the group receive the result, `done` or `timed_out`. The group may differ from the group that arrived.
 ///
 /// With `acquire`, it synchronizes with every PE's `arrive`. After `timed_out`, it may be called again with the same arrival.
 /// PTX (peer): `ld.acquire.sys.b64` of each other PE's word, divided among the threads, until that PE has arrived; a group

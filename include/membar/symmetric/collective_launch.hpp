@@ -31,7 +31,7 @@ struct launch_offer {
   /// the number of blocks that its device can hold at the same time; 0 if it cannot launch cooperatively
   unsigned long long room = 0;
   cudaError_t failed = cudaSuccess;  ///< an error that occurred when `room` was determined or, later, in the launch
-  bool wrong_streams = false;        ///< whether its process gave streams for only some of its PEs
+  bool wrong_streams = false;        ///< whether its process passed streams for only some of its PEs
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
   std::array<unsigned, 3> block{};
   std::array<unsigned, 3> cluster{};
@@ -200,7 +200,7 @@ struct offer_word {
   static constexpr unsigned long long no_arguments = 1ULL << 33;
 };
 
-/// Returns the extent of the grid, the block or the cluster that the word with index `word` contains.
+/// Returns the extent that the word with index `word` contains: an extent of the grid, the block or the cluster.
 [[nodiscard]] inline unsigned& extent_of(launch_offer& offer, int word) noexcept {
   const auto which = static_cast<std::size_t>(word - offer_word::grid);
   return (which < 3 ? offer.grid : which < 6 ? offer.block : offer.cluster)[which % 3];
@@ -258,8 +258,8 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Whether the backend gathers with kernels. Such kernels may not fit on the device together with a grid that waits for other
-/// PEs.
+/// Whether the backend uses kernels to gather numbers. Such kernels may not fit on the device together with a grid that waits
+/// for other PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
@@ -315,14 +315,14 @@ template <class Backend>
 /// arguments on that PE. It is called before anything is launched. When the call returns, the kernels of all PEs of this
 /// process have been launched. The host does not wait for them.
 ///
-/// Errors: every PE throws the same `error`, before anything is launched, if a PE cannot launch, if the PEs differ, or if
-/// `arguments` threw an exception. The error names the PE and, depending on the case, the number of blocks that it can hold or
-/// the difference. In the process where `arguments` threw, that exception is nested in the error (`std::rethrow_if_nested`). If
-/// CUDA nevertheless rejects a launch, every PE throws an error, provided that the backend gathers without kernels, as the peer
-/// backend does. With NVSHMEM, only the affected PE throws an error: the kernels that would inform the other PEs may not fit on
-/// the device after the launch. The other PEs' kernels may then wait until their budgets are used up. The checks do not account
-/// for other kernels on the device, whether they belong to this PE or to another PE on the same device. Such kernels delay the
-/// launch, and block it forever if they wait for it.
+/// Errors: every PE throws the same `error`, before anything is launched, if a PE cannot launch, if the PEs' launches differ,
+/// or if `arguments` threw an exception. The error names the PE and, depending on the case, the number of blocks that it can
+/// hold or the difference. In the process where `arguments` threw, that exception is nested in the error
+/// (`std::rethrow_if_nested`). If CUDA nevertheless rejects a launch, every PE throws an error, provided that the backend
+/// gathers numbers without kernels, as the peer backend does. With NVSHMEM, only the affected PE throws an error: the kernels
+/// that would inform the other PEs may not fit on the device after the launch. The other PEs' kernels may then wait until their
+/// budgets are used up. The checks do not account for other kernels on the device, whether they belong to this PE or to another
+/// PE on the same device. Such kernels delay the launch, and block it forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
@@ -358,7 +358,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
     throw;
   }
 
-  // No PE throws before all PEs have reported. Otherwise the others would wait forever for a kernel that this PE does not
+  // No PE throws before all PEs have reported. Otherwise, the other PEs would wait forever for a kernel that this PE does not
   // launch.
   next = 0;
   for (const pe which : local) {

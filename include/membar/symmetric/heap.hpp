@@ -116,7 +116,7 @@ class offset_allocator {
   std::vector<allocation> taken_;
 };
 
-/// Calls `function` with each atomic operation that an element type needs between any two PEs. Aligned loads and stores are
+/// Calls `function` with each atomic operation that an element type requires between any two PEs. Aligned loads and stores are
 /// single accesses on every link, so they are not included.
 template <class T>
 struct needed_atomics {
@@ -210,8 +210,8 @@ class array {
 
 /// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free objects, in any order.
 ///
-/// `allocate` and `free` are collective: every process must call them in the same order with the same arguments, which is
-/// checked. An allocation is zeroed on every PE before `allocate` returns on any PE, so a put never races with the zeroing.
+/// `allocate` and `free` are collective: every process must call them in the same order with the same arguments; they check
+/// this. An allocation is zeroed on every PE before `allocate` returns on any PE, so a put never races with the zeroing.
 /// Before a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes the puts of these
 /// kernels.
 ///
@@ -220,10 +220,10 @@ class array {
 /// belongs to another heap.
 ///
 /// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's
-/// devices if a `scoped_array` was destroyed since the last wait, and prints the number of allocations that were not freed.
-/// `close` is the collective and checked way to end the use of a heap. With several processes, the backend informs the others
-/// that this process has left; `host_group` does so within a second. The backend and the arrays may be destroyed before or
-/// after the heap, but all other members of the heap need the backend.
+/// devices if a `scoped_array` has been destroyed since the last wait, and prints the number of allocations that were not
+/// freed. `close` is the collective and checked way to end the use of a heap. With several processes, the backend informs the
+/// others that this process has left; `host_group` does so within a second. The backend and the arrays may be destroyed before
+/// or after the heap, but all other members of the heap require the backend.
 template <backend Backend>
 class heap {
  public:
@@ -303,7 +303,7 @@ class heap {
   /// Frees memory that `allocate` returned. Collective.
   template <class T>
   void free(const array<T, Backend>& allocated) {
-    // No process may throw before all processes have announced what they free. Otherwise the others would wait for it forever.
+    // No process may throw before every process has announced what it frees, or the others would wait forever for it.
     const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
     free_bytes(allocated.offset_, id);
   }

@@ -144,8 +144,8 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
 
 /// Makes host copies of one allocation synchronous for the lifetime of the object (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// Use it for memory from `cudaMalloc`, that is, for a heap of plain allocations (`peer_memory::plain`). For memory that the
-/// driver maps, which takes the flag from its context, the constructor throws `error`. A flag that was already set stays set.
+/// Use it for memory from `cudaMalloc`, that is, for a heap of plain allocations (`peer_memory::plain`). Memory that the driver
+/// maps takes the flag from its context, so the constructor throws `error` for it. A flag that was already set stays set.
 class synchronous_copies {
  public:
   [[nodiscard("destroying this object restores the flag: give the object a name")]] explicit synchronous_copies(void* memory)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lets the processes of one host find each other, gather numbers and exchange files. It requires only Linux. There is one
-/// process per PE.
+/// Lets the processes of one host find each other, gather numbers and exchange file descriptors. It requires only Linux. There
+/// is one process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -58,7 +58,7 @@ class host_group {
   [[nodiscard]] int rank() const noexcept { return at_->rank; }
   [[nodiscard]] int count() const noexcept { return at_->count; }
 
-  /// Sets the budget for every later call by this process, for example to more than the time that a checkpoint takes.
+  /// Sets the budget for every later call by this process, for example to a time longer than a checkpoint takes.
   void set_budget(std::chrono::milliseconds budget) noexcept { at_->budget = limited(budget); }
 
   /// Gathers one number from every process, and returns the numbers in PE order. Collective: it is also a barrier between the
@@ -290,8 +290,8 @@ class host_group {
     }
   }
 
-  /// Sends a message, with a file unless the descriptor is -1. Returns false if the other end is closed, or if its buffer stays
-  /// full until the deadline.
+  /// Sends a message, along with the file descriptor `file` unless that is -1. Returns false if the other end is closed, or if
+  /// its buffer stays full until the deadline.
   [[nodiscard]] static bool send(int socket, const letter& contents, int file, clock::time_point deadline) noexcept {
     iovec part{const_cast<letter*>(&contents), sizeof contents};
     msghdr message{};

@@ -43,8 +43,8 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 /// `NCCL_WIN_COLL_SYMMETRIC`. PEs are ranks.
 ///
 /// It launches one kernel and waits for it. The window and its memory must outlive the backend. Requires that all ranks can
-/// access each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` if the window is null, which means that NCCL
-/// could not create it, if some rank cannot be accessed with loads and stores, or if a call to NCCL fails.
+/// access each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` if the window is null (because NCCL could
+/// not create it), if some rank cannot be accessed with loads and stores, or if a call to NCCL fails.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
     throw error(

@@ -174,7 +174,7 @@ struct transport<nvshmem_reach> {
     nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
   }
   /// Called by the thread that has seen the barrier word of PE `other`. A network card may write the word before the data,
-  /// which takes another path. NVSHMEM's own barrier and wait make this PE's memory consistent before they return.
+  /// because the data takes another path. NVSHMEM's own barrier and wait make this PE's memory consistent before they return.
   __device__ static void arrived_from(const nvshmem_reach& reach, unsigned long long* word, unsigned long long seen,
                                       pe other) noexcept {
     if (reach.direct(word, other) == nullptr) {

@@ -193,9 +193,9 @@ class nvshmem_region {
 /// which holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores
 /// reach every PE; its constructor checks this.
 ///
-/// It supports the AMOs that NVSHMEM has: additions, compare-and-swap and bitwise operations on integers, and loads, stores and
-/// exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session must
-/// outlive the backend, which must outlive its heaps.
+/// It supports the AMOs that NVSHMEM provides: additions, compare-and-swap and bitwise operations on integers, and loads,
+/// stores and exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The
+/// session must outlive the backend, which must outlive its heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:

@@ -176,9 +176,9 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
          detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
 }
 
-/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. If the budget is used up
-/// first, the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: throws the errors
-/// of `launch`, and an `error` if the stream is being captured: in that case, pass an epoch.
+/// Enqueues a wait for a signal of the stream's PE. The wait is an acquire for later work in the stream. If the budget is used
+/// up first, the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: throws the
+/// errors of `launch`, and an `error` if the stream is being captured: in that case, pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,

@@ -181,7 +181,7 @@ template <class T, class Backend>
   return span.size() * sizeof(T);
 }
 
-/// Sets the signal on `other` or adds to it. Only the calling thread executes it.
+/// Sets the signal on `other` or adds to it. Only the calling thread executes the operation.
 template <class Signal, class Order>
 __device__ inline void store_notification(const Signal& signal, unsigned long long value, pe other, Order order) noexcept {
   transport_of<Signal>::template notify<kind_of<Signal>>(signal.reach(), word(signal), value, other, order);
@@ -323,7 +323,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object on `other` with a single access. Only the calling thread executes it.
+/// Stores one object on `other` with a single access. Only the calling thread executes the store.
 ///
 /// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if stores
 /// reach the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
@@ -334,7 +334,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object on `other` with a single access. Only the calling thread executes it.
+/// Reads one object on `other` with a single access. Only the calling thread executes the load.
 ///
 /// A `fence` between two fetches by a thread orders them. Without a fence, coherence orders two fetches of the same object if
 /// loads and stores reach the PE: the second fetch does not return an older value than the first. Fetches of different objects,

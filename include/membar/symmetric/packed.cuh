@@ -67,8 +67,8 @@ template <class Group, unsigned Count, unsigned Batch>
 [[nodiscard]] __device__ inline bool read_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
                                                 packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
-  // The last word is loaded first. Not every thread has one, and in this order, only loads follow the branch that skips the
-  // word. Lanes that poll together need no branch: past the end, they read the message's last word again.
+  // The last word is loaded first. Not every thread has a last word, and in this order, only loads follow the branch that skips
+  // it. Lanes that poll together need no branch: past the end, they read the message's last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
@@ -203,12 +203,12 @@ template <class Group, class Box, class To>
 /// reuse `from`.
 ///
 /// It does not synchronize: it transfers only the message itself. The box must be free: its owner must have taken the previous
-/// message and confirmed this to the sender. This applies to each thread: the thread that stores a word must itself have taken
-/// a word of the answer, and that word must come from the thread that took the previous word. This is the case if request and
-/// answer are messages of the same type, sent by groups of the same kind and size. Otherwise, answer with a signal, which
-/// releases and acquires: after a relaxed answer, a group barrier is not sufficient to order the threads. `sequence` must be
-/// neither 0 nor the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word stored by one thread;
-/// then a group barrier. Requires: the visibility class `everywhere`.
+/// message and confirmed this to the sender with an answer. This applies to each thread: the thread that stores a word must
+/// itself have taken a word of the answer, and that word must come from the thread that took the previous word. This is the
+/// case if request and answer are messages of the same type, sent by groups of the same kind and size. Otherwise, answer with a
+/// signal, which releases and acquires: after a relaxed answer, a group barrier is not sufficient to order the threads.
+/// `sequence` must be neither 0 nor the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word
+/// stored by one thread; then a group barrier. Requires: the visibility class `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
@@ -223,7 +223,7 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
 }
 
 /// Returns whether the message with the number `sequence` is in the calling PE's box. If so, it copies the message to `to`;
-/// otherwise `to` may contain a part of it. Only the calling thread executes it.
+/// otherwise `to` may contain a part of it. Only the calling thread executes the test.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {

@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace symmetric::detail {
 
-/// All synchronization is at system scope. Addresses are those of the calling PE; `other` selects the PE whose object is
+/// All synchronization is at system scope. Addresses are the calling PE's addresses; `other` selects the PE whose object is
 /// accessed.
 template <>
 struct transport<peer_reach> {

@@ -261,7 +261,7 @@ class peer_region {
     }
   }
 
-  /// Creates the device's context. The runtime does this at the first call that needs the context, but the driver does not.
+  /// Creates the device's context. The runtime creates it at the first call that needs it, but the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
     check(cudaFree(nullptr), "check with nvidia-smi that the CUDA driver and the device work");
@@ -313,7 +313,7 @@ class basic_peer_backend {
   basic_peer_backend() : basic_peer_backend(visible_devices()) {}
   explicit basic_peer_backend(const std::vector<int>& devices, peer_memory how = peer_memory::automatic)
       : basic_peer_backend(peer_facts_of(devices), how) {}
-  /// Constructs a backend from given properties, so that tests can run on any machine.
+  /// Constructs a backend from properties that the caller specifies, so that tests can run on any machine.
   explicit basic_peer_backend(peer_facts facts, peer_memory how = peer_memory::automatic) : facts_(std::move(facts)) {
     validate_peers(facts_);
     memory_ = chosen_memory(facts_, how);

@@ -26,7 +26,7 @@ namespace symmetric {
 enum class shared_by {
   automatic,        ///< `file_descriptor` if every device supports it, otherwise `fabric`
   file_descriptor,  ///< POSIX file descriptors, which the group's sockets transfer
-  fabric,           ///< fabric handles, which require a service (IMEX) that gives this user a channel
+  fabric,           ///< fabric handles, which require a service (IMEX) that assigns this user a channel
 };
 
 namespace detail {

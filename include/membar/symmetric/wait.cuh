@@ -8,7 +8,7 @@
 #include <membar/symmetric/operations.cuh>
 #include <membar/wait_budget.cuh>
 
-#if !defined(__CUDACC_RTC__)  // NVRTC has printf without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC provides printf without a header
 #include <cstdio>
 #endif
 
@@ -121,7 +121,7 @@ template <class Order, class Condition, class Stop = never_stop>
 
 }  // namespace detail
 
-/// Returns the current value of the calling PE's signal. Only the calling thread executes it. PTX:
+/// Returns the current value of the calling PE's signal. Only the calling thread executes the load. PTX:
 /// `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {

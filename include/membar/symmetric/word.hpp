@@ -112,8 +112,8 @@ class counter {
   alignas(sizeof(T)) T value_;
 };
 
-/// A word of a barrier across all PEs (barrier.cuh). Each PE has one word for every PE, and one word that counts its own
-/// barriers.
+/// A word of a barrier across all PEs (barrier.cuh). Each PE has one such word for every PE, and another word that counts its
+/// own barriers.
 class barrier_word : public detail::word_of_64 {};
 
 /// A number in a PE's own device memory that grows with each use. It provides the numbers of the PE's messages, waits or

@@ -41,7 +41,7 @@ class bulk_pipeline {
   static constexpr int stages = Stages;
   static constexpr unsigned stage_bytes = StageBytes;
 
-  /// Initializes an empty pipeline for this number of consumers. One thread must call it, and a block barrier must follow.
+  /// Initializes an empty pipeline for `consumers` consumers. One thread must call it, and a block barrier must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);

@@ -27,8 +27,8 @@ enum class cluster_copies : unsigned char {
 };
 
 /// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block in a cluster. One thread fills the
-/// stages with tiles from global memory through bulk copies, and each tile is read from global memory once. In each block, the
-/// same number of threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own
+/// stages with tiles from global memory through bulk copies, and each tile is read from global memory only once. In each block,
+/// the same number of threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own
 /// block's stage.
 ///
 /// The ring must be at the same location in each block's shared memory. One thread of each block must call `init`, and a
@@ -65,7 +65,7 @@ class cluster_broadcast {
   static constexpr unsigned stage_bytes = StageBytes;
   static constexpr cluster_copies copies = Copies;
 
-  /// Initializes an empty ring for this number of consumers in each block. One thread of each block must call it, and a
+  /// Initializes an empty ring for `consumers` consumers in each block. One thread of each block must call it, and a
   /// `cluster_sync` must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {

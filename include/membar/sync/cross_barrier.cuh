@@ -12,7 +12,7 @@ inline namespace v0_3 {
 
 /// A barrier between `Ranks` threads that uses only flags. It needs loads and stores, but no atomics, across the link.
 ///
-/// Each rank has `flags` in memory that is near to it and that the other ranks can access. A rank arrives by storing to the
+/// Each rank has `flags` in nearby memory that the other ranks can access. A rank arrives by storing to the
 /// flags of every rank, and waits by polling its own flags. Ranks may also share one set of flags. Zero-initialized flags are
 /// ready for use. Use `system` scope for ranks in several domains, on several devices or on the host, and `device` scope for
 /// kernels in one physical domain.

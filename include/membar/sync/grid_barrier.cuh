@@ -25,7 +25,7 @@ inline namespace v0_3 {
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
 /// (`sync`: bar.sync). Requires: every thread of every block must make each call; `sync` needs one byte of static shared
 /// memory. Use `device` as the `Scope` for one grid, or for grids in one physical domain. Use `system` for grids in several
-/// domains or on several devices, in which case the memory must support atomics from all of these devices. Use `cluster` for
+/// domains or on several devices; the memory must then support atomics from all of these devices. Use `cluster` for
 /// the blocks of a cluster, and `block` for one block.
 template <thread_scope Scope>
 class grid_barrier {

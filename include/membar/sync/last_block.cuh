@@ -8,7 +8,7 @@
 #include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 
-#if !defined(__CUDACC_RTC__)  // NVRTC has printf without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC provides printf without a header
 #include <cstdio>
 #endif
 
@@ -24,7 +24,7 @@ inline namespace v0_3 {
 /// another, so the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
 /// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block must call `arrive`, and
-/// no thread may call it again before the last block has called it, so a second use in the kernel needs another object. Use
+/// no thread may call it again before the last block has called it, so a second use in the kernel requires another object. Use
 /// `device` scope for kernels in one physical domain, and `system` scope otherwise.
 template <thread_scope Scope>
 class last_block {
@@ -95,9 +95,9 @@ class block_partial {
 /// thread receives the `result`.
 ///
 /// Only the `block_value` of a block's first thread, whose index is 0, 0, 0, is used. Blocks are numbered with x varying
-/// fastest. Grid and blocks may have up to three dimensions. `partial` must point to one `block_partial` for each block, and
-/// these belong to this use: if a block calls the function with them again before the last block has the result, the kernel
-/// prints a message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
+/// fastest. Grid and blocks may have up to three dimensions. `partial` must point to an array with one `block_partial` for each
+/// block, which belongs to this use: if a block passes it again before the last block has the result, the kernel prints a
+/// message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
 /// synchronizes like `last_block`, and also with a later use that follows its result.
 ///
 /// PTX: ld.acquire by the first thread; the instructions of `last_block`; then, by the first thread of the last block,

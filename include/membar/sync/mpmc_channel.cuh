@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A bounded queue from many producers to many consumers, for example a work queue for blocks that give each other work.
+/// A bounded queue from many producers to many consumers, for example a work queue for blocks that create work for each other.
 #pragma once
 
 #include <membar/atomic.cuh>

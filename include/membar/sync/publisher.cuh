@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A publisher, which issues releases on behalf of other warps. A warp hands its value to the publisher with a release at a
-/// narrow scope; the publisher makes the values visible at a wide scope, many of them with a single fence. The computing warps
-/// therefore issue no system-scope fences.
+/// narrow scope; the publisher then makes the values visible at a wide scope, with a single fence for many values. The
+/// computing warps therefore issue no system-scope fences.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -35,8 +35,8 @@ struct publisher_report {
 /// Synchronizes: a consumer that acquires the value of a publication, at scope `To` or wider, synchronizes with the publisher's
 /// fence, and therefore with everything that happened before that `publish`: everything that its thread did and observed (if a
 /// warp or block barrier precedes it, this includes the work of the other threads), and every earlier publication of the
-/// source. A consumer that acquires the `value` of a signal therefore also finds the values of that source's earlier
-/// publications, for any signal, or later values. There is no order between sources, and a consumer may miss values of a signal
+/// source. A consumer that acquires the `value` of a signal therefore also finds, in every signal, the value of that source's
+/// earlier publications or a later value. There is no order between sources, and a consumer may miss values of a signal
 /// that later values have replaced. When `publish` returns, the value need not be visible yet; when `flush` returns, it is.
 /// Nothing is guaranteed to a consumer that loads the signal with relaxed order.
 ///

@@ -13,7 +13,7 @@ inline namespace v0_3 {
 /// unlock accesses only one node.
 ///
 /// Synchronizes: a `lock` or `try_lock` that returns `done` synchronizes with the preceding `unlock`. A zero-initialized lock
-/// is free. A thread may make no progress while an earlier waiter does not run. Lanes of one warp must not contend for one
+/// is free. A thread may make no progress while an earlier waiter is not running. Lanes of one warp must not contend for one
 /// lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the
 /// lock. Later `lock` calls return `closed`, and calls that are already waiting end when their budgets are used up. The nodes
 /// of waits that timed out must remain allocated. An `unlock` waits only for a successor that has requested the lock but has

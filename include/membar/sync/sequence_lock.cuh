@@ -8,7 +8,7 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-#if !defined(__CUDACC_RTC__)  // NVRTC has memcpy without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC provides memcpy without a header
 #include <cstring>
 #endif
 
