@@ -37,10 +37,10 @@ function(membar_add_scenario_test name scenario)
 endfunction()
 
 # membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): adds a test
-# that checks the kernels that a program launches. It uses a recording in <folder> (default: recordings/<name> in the source folder of the
-# caller). The target <name>_recording makes a new recording on a machine with a GPU. If the recording is committed, the test does not need a
-# GPU. Without a recording, the test makes one in the build folder or, if it cannot, is skipped. <program> is a target or a path. The test
-# passes if the status of every scenario is <status> (default: "verified").
+# that checks the kernels that a program launches. It uses a recording in <folder> (default: recordings/<name> in the caller's
+# source folder). The target <name>_recording makes a new recording on a machine with a GPU. If the recording is committed, the
+# test does not need a GPU. Without a recording, the test makes one in the build folder; if it cannot, the test is skipped.
+# <program> is a target or a path. The test passes if the status of every scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)

@@ -34,8 +34,8 @@ function(_membar_add_cuda_usage target directory)
   endif()
 
   # The `.hpp` headers call the CUDA runtime, which nvcc links by itself. If the host compiler links the target, the following
-  # code adds the library that nvcc would choose. It does not add the library if nvcc links, so the program has only one
-  # runtime.
+  # code adds the library that nvcc would choose. If nvcc links the target, it adds nothing, so that the program contains only
+  # one runtime.
   _membar_find_cuda_toolkit()
   if(CUDAToolkit_FOUND)
     target_include_directories(${target} SYSTEM INTERFACE

@@ -6,8 +6,8 @@
 #
 # NVSHMEM's device code is a library, so a target that links membar::nvshmem must set CUDA_SEPARABLE_COMPILATION.
 
-# Finds the header and the libraries below the given folders. Sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST. Each
-# of these variables is false if its file was not found.
+# Finds the header and the libraries below the given folders. Sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST. A
+# variable is false if its file was not found.
 function(_membar_find_nvshmem_in prefix)
   set(below PATHS ${ARGN} NO_DEFAULT_PATH NO_CACHE)
   find_path(header nvshmem.h ${below} PATH_SUFFIXES include)

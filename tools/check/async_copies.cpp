@@ -158,7 +158,7 @@ namespace {
 
 // ---- the accesses of one operation
 
-/// Builds the list of an operation's accesses. All reads must be added before the writes of their data.
+/// Builds the list of an operation's accesses. All reads must be added before the writes of the data that they read.
 class copy_plan {
  public:
   explicit copy_plan(const kernel_code& agent) : agent_(agent) {}
@@ -750,7 +750,7 @@ class copy_planner {
     }
   }
 
-  // The positions of the operands of a tensor copy that follow the address in shared memory.
+  // The positions of a tensor copy's operands that follow the address in shared memory.
   static constexpr int map_operand = 1;
   static constexpr int barrier_operand = 2;
   static constexpr int first_coordinate = 3;

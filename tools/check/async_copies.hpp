@@ -43,11 +43,11 @@ inline constexpr std::uint64_t most_copied = 32'768;
 /// only programs that start copies or use mbarriers.
 [[nodiscard]] bool may_depend_on(const program& p, const finding& f, model::reading one);
 
-/// The numbers of threads of a block that can start an operation together.
+/// The possible numbers of threads in a block that start an operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
-/// For one thread and each entry of `starter_counts`: the maximum number of operations that the thread starts as one of this
-/// many threads.
+/// For one thread and each entry of `starter_counts`: the maximum number of operations that the thread starts in a group of
+/// this many threads.
 using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
 
 /// Returns the code that performs the asynchronous operations started by a program's kernels.
@@ -81,9 +81,9 @@ using memory_reader = std::function<wide_value(std::uint64_t)>;
 [[nodiscard]] copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
                                         const memory_reader& memory);
 
-/// Returns the reason why PTX does not allow the addresses of a copy, or an empty string if it allows them. A source in shared
-/// memory must be in the block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX
-/// ISA, "cp.async.bulk".
+/// Returns why PTX does not allow a copy's addresses, or an empty string if it allows them. A source in shared memory must be
+/// in the block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX ISA,
+/// "cp.async.bulk".
 [[nodiscard]] std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r);
 
 }  // namespace membar::check

@@ -3,8 +3,8 @@
 /// Detects a barrier in a conditional that another thread of the block skipped.
 ///
 /// A barrier does not wait for threads that have exited the kernel, so an early return before a barrier is correct. It is an
-/// error if a thread skips the barrier but does not exit, that is, if the thread takes the other side of a branch on which the
-/// barrier depends, and both sides of that branch rejoin before the end of the kernel. Source: CUDA programming guide,
+/// error if a thread skips the barrier but does not exit, that is, if the thread takes the other side of a branch that the
+/// barrier depends on, and both sides of that branch rejoin before the end of the kernel. Source: CUDA programming guide,
 /// "Synchronization Functions"; PTX ISA, "bar, barrier", `.aligned`.
 #pragma once
 
@@ -31,8 +31,8 @@ class control_flow {
  public:
   explicit control_flow(const ptx::kernel_code& kernel);
 
-  /// Returns whether the branch at `branch` decides whether the instruction at `inside` is executed, and both sides of the
-  /// branch reach a common event before the end of the kernel.
+  /// Returns whether two conditions hold: the branch at `branch` decides whether the instruction at `inside` is executed, and
+  /// both sides of the branch reach a common event before the end of the kernel.
   [[nodiscard]] bool is_conditional_on(std::int32_t inside, std::int32_t branch) const;
 
  private:

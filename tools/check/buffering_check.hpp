@@ -5,13 +5,13 @@
 /// explored.
 ///
 /// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. For each such
-/// execution, there is one without a cycle that grows in the same way, except that a read whose source does not exist yet reads
-/// an older write. The two executions grow in the same way until some read would have to read a write that follows from the
-/// read by program order, reads-from or barriers, but not by dependencies. The exploration also reaches that write, and then
-/// checks the read. If causality leads from the read to the write, no execution allows the read to return that write's value.
-/// The same holds if the path from the read to the write consists only of program order and reads-from at their own location.
-/// Each step of such a path moves forward in the location's coherence order, whatever values the reads along the path return.
-/// Two cases need additional checks:
+/// execution, an execution without a cycle grows in the same way, except that a read whose source does not exist yet reads an
+/// older write. The two executions grow in the same way until some read would have to read a write that follows from the read
+/// by program order, reads-from or barriers, but not by dependencies. The exploration also reaches that write, and then checks
+/// the read. If causality leads from the read to the write, no execution allows the read to return that write's value. The same
+/// holds if the path from the read to the write consists only of program order and reads-from between accesses to the same
+/// location as the read and the write. Each step of such a path moves forward in the location's coherence order, whatever
+/// values the reads along the path return. Two cases need additional checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
 ///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
 /// * If the read acquires, reading an older write may order more events before the read than reading the required write would.
@@ -90,9 +90,9 @@ class buffering_check {
   }
 
  private:
-  /// Returns whether a dependency leads from read `r` to the start of an operation that several threads start together, and
-  /// causality leads from that start to `e`. The operation begins when all of these threads have started it, and it ends for
-  /// all of them at the same time.
+  /// Returns whether there is an operation, started by several threads together, such that a dependency leads from read `r` to
+  /// its start and causality leads from its start to `e`. The operation begins when all of these threads have started it, and
+  /// it ends for all of them at the same time.
   [[nodiscard]] bool is_before_operation(const graph& g, dependencies& on, const graph_event& r, const graph_event& e) const {
     for (int c = 0; c < state_.count(); ++c) {
       const auto& events = model::at(g.threads, c).events;

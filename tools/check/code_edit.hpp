@@ -37,7 +37,7 @@ using namespace ptx;
 
 /// The current or desired strength of an access or a fence: an order and a scope, or neither.
 struct strength {
-  bool strong = false;  ///< false: a weak access, or no fence
+  bool strong = false;  ///< false for a weak access, or no fence
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::block;
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
@@ -247,7 +247,7 @@ class edited_program {
     const strength* own = nullptr;
     const strength* before = nullptr;
     const strength* after = nullptr;
-    std::uint8_t proxy_spaces = 0;  ///< if not 0: a proxy fence is inserted before the instruction
+    std::uint8_t proxy_spaces = 0;  ///< if not 0, a proxy fence is inserted before the instruction
     op barrier = op::nothing;       ///< if not `nothing`: this barrier is inserted before the instruction and its fences
   };
 

@@ -5,9 +5,10 @@
 ///
 /// Each order of a location's updates is a separate execution. However, an access to the location that comes before all of the
 /// updates or after all of them has the same result in all of these executions. Therefore only one of these executions is
-/// explored, in which each update reads from the latest update. A later update neither changes the source of an earlier update
-/// nor follows from it. A test of an mbarrier may be ordered between the updates. The test reads how many phases are complete.
-/// Only the last arrival of a phase changes that number, and this arrival follows from all the others of its phase.
+/// explored: the execution in which each update reads from the latest update. A later update neither changes the source of an
+/// earlier update nor follows from it. A test of an mbarrier may be ordered between the updates. The test reads how many phases
+/// are complete. Only the last arrival of a phase changes that number, and this arrival follows from all the others of its
+/// phase.
 ///
 /// These statements hold as long as
 /// * causality orders every other access to the location before all updates or after all updates,
@@ -19,14 +20,14 @@
 ///
 /// Nevertheless, two kinds of values depend on the order: an old value that a thread uses, and a sum of floats that is rounded
 /// in some order. These values are treated as unknown, like the results of matrix instructions. As soon as an unknown value
-/// decides what a thread does, or the checked property needs an unknown value, the updates of the locations from which that
-/// value may come are explored in every order.
+/// decides what a thread does, or is needed for the checked property, the updates of the locations that the value may come from
+/// are explored in every order.
 ///
 /// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
 /// for one of two flags. Consider a read-modify-write, or a second store by the only thread that writes a location. If its
-/// value leads the reading thread to the same state as the previous value, only the read of the previous value is explored.
-/// Reading the older write orders no additional events, and the missing orders hide no behaviour as long as there is no
-/// `fence.sc`.
+/// value leads the reading thread to the same state as the previous value would, only the read of the previous value is
+/// explored. Reading the older write orders no additional events, and the missing orders hide no behaviour as long as there is
+/// no `fence.sc`.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -48,8 +49,8 @@ namespace membar::check::detail {
 /// A sum of floats, and whether the result is exactly that sum in every order of the additions.
 class exact_sum {
  public:
-  /// Creates a sum without summands for read-modify-write `i`. If `i` is not an addition of type `f32` or `f64`, the sum does
-  /// not count as exact.
+  /// Creates an empty sum for read-modify-write `i`. If `i` is not an addition of type `f32` or `f64`, the sum does not count
+  /// as exact.
   explicit exact_sum(const instruction& i)
       : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
 
@@ -115,9 +116,9 @@ class commuting_updates {
   /// From now on, reads skip writes that change nothing for the reading thread, unless the program contains a `fence.sc`.
   void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
-  /// Returns whether it makes no difference if read `r` reads from `w` or from the write before `w`. This is the case if `r` is
-  /// a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to the same state
-  /// as the previous value.
+  /// Returns whether read `r` has the same effect if it reads from `w` as if it reads from the write before `w`. This is the
+  /// case if `r` is a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to
+  /// the same state as the previous value.
   [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
     if (r.mbarrier != mbarrier_op::none) {
       return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
@@ -214,7 +215,7 @@ class commuting_updates {
     return true;
   }
 
-  /// Adds to `places` the positions of the writes from which `r`, a test of an mbarrier, may read. The positions refer to the
+  /// Adds to `places` the positions of the writes that `r`, a test of an mbarrier, may read from. The positions refer to the
   /// location's order; the newest write's position is added first. The search ends at `oldest`, unless that write is a
   /// commuting update. It also ends at an update whose phase the test cannot miss.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
@@ -295,8 +296,9 @@ class commuting_updates {
   }
 
   /// Returns whether `r`, a test, may fail to observe the end of the phase that the update at `place` completes. Two conditions
-  /// must hold. First, some arrival of that phase precedes neither `r` nor another test that did not observe the end, so this
-  /// arrival could be the phase's last one. Second, nothing that precedes `r` has observed the end of the phase.
+  /// must hold. First, some arrival of that phase precedes neither `r` nor another test that did not
+  /// observe the end, so this arrival could be the phase's last one. Second, nothing that precedes `r` has observed the end of
+  /// the phase.
   [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
     const auto& order = model::at(g.order, r.location);
     const auto& reads = model::at(g.reads, r.location);

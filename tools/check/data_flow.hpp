@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks, while a thread runs, the values from which its registers were computed. The values on which an event depends in this
-/// way are its dependencies in the model, which pass through data, addresses, branches and predicates (docs/model.md,
+/// Tracks the values that a thread's registers were computed from, while the thread runs. The values on which an event depends
+/// in this way are its dependencies in the model, which pass through data, addresses, branches and predicates (docs/model.md,
 /// "Readings").
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines the reads on which each event of an execution depends, by running the threads again with the values that they
-/// have read.
+/// Determines the reads that each event of an execution depends on, by running the threads again with the values that they have
+/// read.
 #pragma once
 
 #include <check/data_flow.hpp>
@@ -29,7 +29,7 @@ using namespace ptx;
 /// communication".
 class dependencies {
  public:
-  /// For one thread: the thread's reads on which each of its events, including the next one, directly depends.
+  /// For one thread: the thread's reads that each of its events, including the next one, directly depends on.
   using of_thread = std::vector<data_flow::set>;
   /// A cache of threads' dependencies. In many executions, a thread reads the same values and therefore has the same
   /// dependencies.
@@ -57,10 +57,10 @@ class dependencies {
       }
     };
     static constexpr std::size_t most_entries = 20'000;
-    /// per thread, by the values of its events
+    /// per thread, keyed by the values of its events
     std::vector<std::unordered_map<std::vector<std::uint64_t>, of_thread, hash>> known_{};
     std::size_t entries_ = 0;
-    // for one execution; they are members to avoid repeated memory allocations
+    // used for one execution; these are members to avoid repeated memory allocations
     std::vector<const of_thread*> threads_{};
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};
@@ -112,7 +112,7 @@ class dependencies {
   }
 
  private:
-  /// Returns 64 of the bits that mark the events of a thread that `reaches` has seen.
+  /// Returns one 64-bit word of the bit set that marks which events of a thread `reaches` has visited.
   [[nodiscard]] std::uint64_t& seen_of(int thread, std::size_t word) const {
     std::vector<std::uint64_t>& bits = model::at(memory_.seen_, thread);
     if (bits.empty()) {
@@ -122,7 +122,7 @@ class dependencies {
     return bits[word];
   }
 
-  /// Continues with the events on which a read directly depends, in its own thread and in others.
+  /// Continues with the events that a read directly depends on, in its own thread and in others.
   void continue_at(int thread, int n) {
     memory_.open_.emplace_back(thread, n);
     const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);

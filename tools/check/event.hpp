@@ -68,7 +68,7 @@ struct graph_event {
   bool sequential = false;
   bool reduction = false;
   bool rmw = false;           ///< whether it is the read or the write of a read-modify-write
-  bool mixed = false;         ///< whether it is a read that takes its bytes from writes of other sizes
+  bool mixed = false;         ///< whether it is a read that takes its bytes from writes of different sizes
   bool restricted = false;    ///< whether it is a fence that applies only to the initialization of mbarriers
   bool completes = false;     ///< for a read-modify-write of an mbarrier: whether it completes the current phase
   bool arrives = false;       ///< whether it arrives at an mbarrier

@@ -139,8 +139,8 @@ class event_builder {
   }
 
   /// Returns whether thread `t` must wait at its first read-modify-write because an earlier equal thread has not yet executed
-  /// its own. Equal threads execute their first read-modify-writes in the order of their numbers. No execution is lost, because
-  /// in any execution the threads can be renumbered accordingly, for any order of its events that agrees with program order and
+  /// its own. Equal threads execute their first read-modify-writes in the order of their numbers. No execution is lost: in any
+  /// execution, the threads can be renumbered accordingly for every order of the events that agrees with program order and
   /// reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
@@ -192,7 +192,7 @@ class event_builder {
     return true;
   }
 
-  /// Returns the position, in the location's order, of the oldest write from which `e` may read.
+  /// Returns the position, in the location's order, of the oldest write that `e` may read from.
   [[nodiscard]] int oldest_source(const graph& g, const graph_event& e, int location) const noexcept {
     int oldest = state_.rules.oldest_source(g, location, e.base);
     const auto& order = model::at(g.order, location);

@@ -25,7 +25,7 @@ class execution_end {
   execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
       : state_(state), property_(property), updates_(updates) {}
 
-  /// Returns whether all reads in the last iteration of the loop in which `t` waits have read the latest values.
+  /// Returns whether all reads in the last iteration of the loop that `t` waits in have read the latest values.
   [[nodiscard]] bool waits_for_ever(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explores every execution of a program that the PTX memory model allows, each exactly once.
 //
-// An execution is identified by reads-from and coherence, and grows event by event. For each read, every write from which it
-// may read is explored; for each write, every position that it may have in coherence. A new write may also become the source of
+// An execution is identified by reads-from and coherence, and grows event by event. For each read, every write that it may read
+// from is explored; for each write, every position that it may have in coherence. A new write may also become the source of
 // earlier reads that do not precede it: all events that were added after such a read and do not precede the write are then
 // dropped. To prevent an execution from appearing twice, a read changes its source only in the one execution in which all
 // dropped events read and write the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly
@@ -333,13 +333,13 @@ class explorer {
 
   /// Returns whether `r` is explored with only a single source, because it is a weak read whose value its thread never uses.
   /// The thread behaves in the same way whichever write the read takes its value from, and the read orders nothing. Choosing
-  /// the oldest write that it may read excludes no execution, because everything that precedes that write in causality already
-  /// exists when the read is added. A `fence.sc` may order a write before the read without causality, so no read is explored
-  /// this way if the program has one.
+  /// the oldest possible source excludes no execution, because everything that precedes that write in causality already exists
+  /// when the read is added. A `fence.sc` may order a write before the read without causality, so no read is explored this way
+  /// if the program contains one.
   [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
 
-  /// Adds to `places` the positions in coherence of the writes from which a read may take its value, the newest first. In
-  /// random mode, adds only one of them: the newest for read-modify-writes and for half of the other reads.
+  /// Adds to `places` the positions in coherence of the writes that a read may take its value from, newest first. In random
+  /// mode, adds only one of them: the newest for read-modify-writes and for half of the other reads.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
     if (replays()) {
       places.push_back(newest);
@@ -402,10 +402,10 @@ class explorer {
     return alone_;
   }
 
-  /// Returns whether the last iteration of the threads that wait with `t` in a loop read only values that were already outdated
-  /// when they were read. No later write changes such a read, so these threads wait until the end. The executions in which they
-  /// read later values show everything that this execution shows, including any race with one of these reads, because each read
-  /// is also explored with the latest value.
+  /// Returns whether, in the last loop iteration of the threads that wait with `t`, all values were already outdated when they
+  /// were read. No later write changes such a read, so these threads wait until the end. The executions in which they read
+  /// later values show everything that this execution shows, including any race with one of these reads, because each read is
+  /// also explored with the latest value.
   [[nodiscard]] bool waits_for_the_past(const graph& g, int t) {
     const std::vector<int>& waiting = waiting_with(g, t);
     bool any = false;
@@ -434,9 +434,9 @@ class explorer {
     return true;
   }
 
-  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after an earlier test failed although it could
-  /// have passed, and the failed test has no other effect on its thread. No later write changes the earlier test, because it
-  /// did not read the latest value. The execution in which the earlier test passes shows everything that this execution shows.
+  /// Returns whether `e`, the last event, is a test of an mbarrier that passes, while an earlier test failed although it could
+  /// have passed, and had no other effect on its thread. No later write changes the earlier test, because it did not read the
+  /// latest value. The execution in which the earlier test passes shows everything that this execution shows.
   [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
@@ -449,9 +449,9 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Returns whether `e`, the last event, has read an outdated value, and this is the only reason why an iteration of a loop in
-  /// which threads wait together fails. No later write changes `e`. The executions in which it reads later values show
-  /// everything that this execution shows.
+  /// Returns whether an iteration of a loop in which threads wait together fails only because `e`, the last event, has read an
+  /// outdated value. No later write changes `e`. The executions in which it reads later values show everything that this
+  /// execution shows.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && !e.discarded && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
@@ -622,8 +622,8 @@ class explorer {
     if (read || e.update != 0) {
       return !read;
     }
-    // whether `e` reads from a write that was added later and is also dropped is not checked here: the check of that write
-    // finds that it has been read
+    // not checked here: whether `e` reads from a write that was added later and is also dropped, because the check of that
+    // write finds that it has been read
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {

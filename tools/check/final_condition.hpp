@@ -27,7 +27,8 @@ struct final_condition {
   std::function<bool(const final_memory&)> holds{};
   std::vector<element> elements{};
 
-  /// Returns the final values of the elements, for example "count[0] is 5, flag is 1". After eight values, "and 2 more" follows.
+  /// Returns the final values of the elements, for example "count[0] is 5, flag is 1". At most eight values are listed; "and 2
+  /// more", for example, then follows.
   [[nodiscard]] std::string values(const final_memory& end) const;
 };
 

@@ -22,13 +22,13 @@ namespace membar::check {
 
 namespace {
 
-/// A loop that loads nothing, and a thread of the finding that is in it or has executed the load before it.
+/// A loop that loads nothing, and a thread of the finding that is in the loop or has executed the load before it.
 struct empty_poll {
   int thread = -1;
   endless_loop loop{};
 };
 
-/// Returns the instruction at which a thread is, or -1 if the thread has ended or was left out.
+/// Returns the instruction that a thread is at, or -1 if the thread has ended or was left out.
 std::int32_t place_in_code(const program& p, const finding& f, int thread) {
   const instruction* at =
       static_cast<std::size_t>(thread) < f.waiting.size() ? f.waiting[static_cast<std::size_t>(thread)] : nullptr;
@@ -37,8 +37,8 @@ std::int32_t place_in_code(const program& p, const finding& f, int thread) {
   return in_kernel ? static_cast<std::int32_t>(at - code.data()) : -1;
 }
 
-/// Returns the loop in `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop in which the thread
-/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be intentionally
+/// Returns the loop in `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop that the thread is
+/// in; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be intentionally
 /// endless (`has_condition` is false), the load must be one of the blamed events.
 const endless_loop* concerned(const program& p, const finding& f, int t, const std::vector<endless_loop>& loops) {
   const std::int32_t here = place_in_code(p, f, t);
@@ -121,7 +121,7 @@ bool reads_parameter(const kernel_code& kernel, std::uint64_t offset) {
   });
 }
 
-/// Looks for a parameter that a thread's kernel never reads, although it points to memory that other threads of the finding
+/// Looks for a parameter that a thread's kernel never reads, although it points to memory that other threads in the finding
 /// write. Returns the address of this memory, or 0 if there is no such parameter.
 std::uint64_t ignored_memory(const finding& f, int thread, const thread_context& c) {
   for (int k = 0; k < model::count_of(c.kernel->parameters); ++k) {

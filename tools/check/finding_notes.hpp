@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Explains a finding beyond its message.
+/// Explains a finding in more detail than its message does.
 #pragma once
 
 #include <check/program.hpp>

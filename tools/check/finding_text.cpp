@@ -119,7 +119,7 @@ class finding_litmus {
     return e.event.kind == model::event_kind::read || e.event.kind == model::event_kind::write;
   }
 
-  /// Keeps the events from which the blamed events follow, or all events if none is blamed. Then drops memory that only one
+  /// Keeps the events that the blamed events follow from, or all events if none is blamed. Then drops memory that only one
   /// thread accesses, and loop iterations that the next iteration repeats.
   void choose() {
     bool blamed = false;

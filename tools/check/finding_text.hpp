@@ -13,7 +13,7 @@ using namespace ptx;
 
 /// Returns a litmus test that reproduces a finding. It contains the instructions of each thread in the order of execution, with
 /// the values that they read and wrote as constants. Its condition, which the model allows, is that the reads return these
-/// values. For a race, it contains the two accesses and the events from which they follow. Memory that only one thread accesses
+/// values. For a race, it contains the two accesses and the events that they follow from. Memory that only one thread accesses
 /// is omitted. Throws `model::error` for a finding that a litmus file cannot express.
 [[nodiscard]] std::string litmus_of(const program& p, const finding& f, const std::string& name);
 

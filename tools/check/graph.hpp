@@ -2,10 +2,10 @@
 /// @file
 /// An execution that grows: its events, reads-from, coherence, and causality in the form of clocks.
 ///
-/// Base causality is the closure of program order and synchronizes-with. Both lead from existing events to the event that is
-/// added. Therefore one clock can represent the causality of an event: for each thread, the number of that thread's events that
-/// precede the event. fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without the proxies
-/// that the checker does not model. Tests compare the two.
+/// Base causality is the closure of program order and synchronizes-with. Both relations lead from existing events to the event
+/// that is added. Therefore one clock can represent the causality of an event: for each thread, the number of that thread's
+/// events that precede the event. fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without
+/// the proxies that the checker does not model. Tests compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -100,7 +100,7 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
   }
 }
 
-/// Returns whether `x` precedes the event to which `clock` belongs.
+/// Returns whether `x` precedes the event that `clock` belongs to.
 [[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {
   return x.number < clock[x.thread];
 }
@@ -153,7 +153,7 @@ class event_rules {
     return false;
   }
 
-  /// Returns the position, in the location's order, of the oldest write from which an event with base clock `base` may read.
+  /// Returns the position, in the location's order, of the oldest write that an event with base clock `base` may read from.
   [[nodiscard]] int oldest_source(const graph& g, int location, const std::uint16_t* base) const noexcept {
     const auto& order = model::at(g.order, location);
     int oldest = 0;
@@ -180,9 +180,9 @@ class event_rules {
     return i;
   }
 
-  /// Returns the position, in its location's order, of a read's source. If the bytes came from writes of other sizes, returns
-  /// the position of the last write that causally precedes the read, because the writes of other sizes also causally precede
-  /// the read.
+  /// Returns the position, in its location's order, of a read's source. If the bytes came from writes whose sizes differ from
+  /// the read's, returns the position of the last write that causally precedes the read, because those writes also causally
+  /// precede the read.
   [[nodiscard]] int place_read(const graph& g, const graph_event& r) const noexcept {
     const auto& order = model::at(g.order, r.location);
     if (!r.mixed) {

@@ -19,7 +19,7 @@ using namespace ptx;
 /// Returns a C++ name without spaces, return type and parameters: "worker<3>" for "void worker<3>(unsigned int*)".
 [[nodiscard]] std::string source_name(const std::string& mangled);
 
-/// The maximum number of threads of a checked program.
+/// The maximum number of threads in a checked program.
 inline constexpr int most_threads = 4096;
 inline constexpr std::uint64_t most_threads_of_a_block = 1024;
 
@@ -58,10 +58,10 @@ struct planned_launch {
   std::uint64_t parameters_at = 0;
 };
 
-/// The maximum number of threads of a launch that is planned without creating its threads.
+/// The maximum number of threads in a launch that is planned without creating its threads.
 inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
-/// Adds a launch, its order and the memory that it needs to a program, but neither its threads nor its shared memory.
+/// Adds to a program a launch, its order and the memory that it needs, but neither its threads nor its shared memory.
 /// `threads_before` is the number of threads that the program already has. Throws `model::error` if the launch is invalid, or
 /// if the program would have more than `most` threads.
 [[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,

@@ -263,8 +263,8 @@ class litmus_thread {
                 {sink(), address(i), number(bytes ? i.expected_bytes : i.arrivals)});
   }
 
-  /// Adds a loop that waits at an mbarrier. If the wait names a phase by its number, it tests the state of that phase. A thread
-  /// may wait for a phase only after it has waited for all earlier phases.
+  /// Adds a loop that waits at an mbarrier. If the wait names a phase by its number, the loop tests the state of that phase. A
+  /// thread may wait for a phase only after it has waited for all earlier phases.
   void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
       refuse(i, "a non-blocking test of an mbarrier");
@@ -432,7 +432,7 @@ class litmus_places {
   }
 
  private:
-  /// whether it is a host thread; device; cluster, or a negative number if there is none; block number
+  /// whether it is a host thread; its device; its cluster, or a negative number if it has none; and its block number
   using block = std::tuple<bool, int, int, int>;
   [[nodiscard]] static block block_of(const model::place& p) {
     return {p.host, p.host ? 0 : p.gpu, p.host ? 0 : p.cluster < 0 ? -1 - p.block : p.cluster, p.host ? -1 : p.block};
@@ -520,12 +520,12 @@ class litmus_places {
   return result;
 }
 
-/// Returns the final value of a register of the test in a complete execution.
+/// Returns the final value of one of the test's registers in a complete execution.
 [[nodiscard]] inline std::int64_t register_value(const final_memory& end, int thread, int reg) {
   return static_cast<std::int64_t>(model::at(end.execution().threads, thread).states.back()->words()[reg]);
 }
 
-/// Returns the final value of a location of the test in a complete execution.
+/// Returns the final value of one of the test's locations in a complete execution.
 [[nodiscard]] inline std::int64_t memory_value(const model::litmus_test& test, const final_memory& end, int location) {
   const int home = model::at(test.locations, location).physical;
   return static_cast<std::int64_t>(extended(end.value(detail::litmus_places(test).address(home), 4), ptx_type::s32));

@@ -518,7 +518,7 @@ class liveness {
     return false;
   }
 
-  /// Adds the branches on which needed instructions depend to `needed`. Returns whether it added any.
+  /// Adds to `needed` the branches that needed instructions depend on. Returns whether it added any.
   bool adds_branches(std::vector<bool>& needed) const {
     set all(static_cast<std::size_t>(size_) / 64 + 1, 0);
     for (int n = 0; n < size_; ++n) {
@@ -542,8 +542,8 @@ class liveness {
     return grown;
   }
 
-  /// Computes the live registers. With `every_branch`, every branch is needed; otherwise, only the branches on which needed
-  /// instructions depend.
+  /// Computes the live registers. With `every_branch`, every branch is needed; otherwise, only the branches that needed
+  /// instructions depend on.
   void find_live(bool every_branch) {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
     std::vector<bool> needed(code_.size(), false);
@@ -608,7 +608,7 @@ class liveness {
     }
   }
 
-  /// Returns whether the value of an instruction's guard matters, because it may be true and may be false.
+  /// Returns whether the value of an instruction's guard matters, because it may be either true or false.
   [[nodiscard]] bool divides_or_guards(int n) const {
     const instruction& i = model::at(code_, n);
     return may_be(n, i.guard, true) && may_be(n, i.guard, false);

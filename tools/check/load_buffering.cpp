@@ -68,7 +68,7 @@ struct exchange_event {
   graph_event event{};  ///< for an arrival, the value is unknown as long as it depends on open reads
 };
 
-/// The run of a thread, as far as the chosen sources determine it.
+/// The part of a thread's run that the chosen sources determine.
 struct buffered_run {
   std::vector<pending_event> pending;
   std::vector<exchange_event> exchanges;
@@ -131,7 +131,7 @@ struct buffered_execution {
   }
   [[nodiscard]] const graph_event& arrival_of(int y) const noexcept { return model::at(events, index_of_arrival(y)).event; }
 
-  /// Returns the order that does not depend on the chosen sources: program order, the order of launches, and barriers.
+  /// Returns the order that does not depend on the chosen sources: program order, launch order, and barriers.
   [[nodiscard]] model::relation fixed_order() const {
     model::relation r;
     const int size = model::count_of(events);
@@ -286,7 +286,7 @@ struct buffered_execution {
       e->base = e->prefix = clock;
     }
     std::sort(sorted.begin(), sorted.end());
-    // a trace is sorted by these numbers, which give the order in which the events were decided
+    // a trace is sorted by these numbers, which give the order in which the events were determined
     for (std::size_t k = 0; k < sorted.size(); ++k) {
       const_cast<std::uint16_t*>(model::at(made, sorted[k].second)->prefix)[0] = static_cast<std::uint16_t>(k);
     }
@@ -445,7 +445,7 @@ class thread_runner {
     return machine_.step(s, seen, watch_);
   }
 
-  /// Returns the origins of the operands from which a read-modify-write computes its result.
+  /// Returns the origins of the operands that a read-modify-write computes its result from.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
     for (unsigned k = 1; k < i.sources; ++k) {

@@ -234,9 +234,10 @@ class machine {
   }
 
   /// Returns whether the first of two tests of an mbarrier could be omitted. The first test is the next event of `first` and
-  /// saw `seen_first`. The second test is the next event of `second`, saw `seen_second` and led to `now`. The first test can be
-  /// omitted if three conditions hold: both tests ask for the same phase; the first test would also have led to `now` if it had
-  /// seen `seen_second`; and the second test would have left the thread where it was if it had seen `seen_first`.
+  /// observed `seen_first`. The second test is the next event of `second`, observed `seen_second` and led to `now`. The first
+  /// test can be omitted if three conditions hold: both tests ask for the same phase; the first test would also have led to
+  /// `now` if it had observed `seen_second`; and the second test would have left the thread where it was if it had observed
+  /// `seen_first`.
   [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
                                     wide_value seen_second, const thread_state& now) const {
     const instruction& early = at(first);
@@ -268,7 +269,7 @@ class machine {
     return result;
   }
 
-  /// Returns the effect of the next event, the write of a read-modify-write of an mbarrier.
+  /// Returns the effect of the next event, which is the write of a read-modify-write on an mbarrier.
   [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
@@ -366,8 +367,8 @@ class machine {
   /// Returns whether the result of the next update may depend on the order of updates because of rounding.
   [[nodiscard]] bool may_round(const thread_state& s) const noexcept { return is_float(at(s).type); }
 
-  /// Returns the value that the next event, the write of a read-modify-write, stores if the old value is `old`, and whether the
-  /// write completes a phase of an mbarrier.
+  /// Returns the value that the next event, which is the write of a read-modify-write, stores if the old value is `old`, and
+  /// whether this write completes a phase of an mbarrier.
   [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
     const instruction& i = at(s);
     return {rmw_result(s, i, old),
@@ -397,7 +398,7 @@ class machine {
   }
 
  private:
-  /// The number of words that follow the registers and contain one bit per register, which marks the register as unknown.
+  /// The number of words after the registers that hold one bit per register, which is set if the register is unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
   /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. The bytes
   /// exist only if asynchronous operations use registers.
@@ -434,8 +435,8 @@ class machine {
                                                  : o.kind == source_operand::kind_t::special && o.machine == special::unknown;
   }
 
-  /// Returns whether an unknown value determines what an event does: which memory it accesses, or with which threads it
-  /// synchronizes. The transferred values themselves may be unknown.
+  /// Returns whether an unknown value determines what an event does: which memory it accesses, or which threads it synchronizes
+  /// with. The transferred values themselves may be unknown.
   [[nodiscard]] bool is_undecided(const thread_state& s, const instruction& i) const noexcept {
     const bool moves = i.mbarrier == mbarrier_op::none && i.code >= op::load && i.code <= op::reduction;
     unsigned first = moves ? 1 : 0;
@@ -463,7 +464,7 @@ class machine {
 
   [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
 
-  /// Returns whether a compare-and-swap compares with an unknown value, or the value in memory is unknown.
+  /// Returns whether a compare-and-swap compares with an unknown value, or whether the value in memory is unknown.
   [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
     return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
            (seen.unknown || is_unknown(s, i.by[1]));
@@ -682,8 +683,8 @@ class machine {
     advance(s, watch);
   }
 
-  /// Executes the read or the write of a read-modify-write. Returns false if its write or another element follows, or if it
-  /// cannot continue.
+  /// Executes the read or the write of a read-modify-write. Returns false if the write or another element still has to follow,
+  /// or if the thread cannot continue.
   bool ends_read_modify_write(thread_state& s, const thread_state& before, const instruction& i, wide_value seen) const {
     if (s.part % 2 == 0) {
       s.old_low = seen.low;
@@ -773,7 +774,7 @@ class machine {
     return {truncated(static_cast<std::uint64_t>(model::apply(i.what, wide(old.low), wide(by.low))), bits), 0};
   }
 
-  /// Returns the index of the block to which a multicast copies next, or 0 if there are no more blocks.
+  /// Returns the index of the block that a multicast copies to next, or 0 if there are no more blocks.
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
     const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor          ? tensor_mask_operand
                                                : i.copies == copy_kind::tensor_commit ? 1
@@ -797,7 +798,7 @@ class machine {
   }
 
   /// Returns whether the state agrees with the earlier state `then` in everything that can still affect events and, if there
-  /// was no event in between, the path of the thread.
+  /// was no event in between, the thread's path.
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
     const register_use& use = *context_->registers;
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
@@ -821,8 +822,8 @@ class machine {
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
-  /// Returns whether two states agree in everything that can still matter. Returns false before a choice: a choice need not be
-  /// at an event, so it is not known there what can still matter.
+  /// Returns whether two states agree in everything that can still matter. Returns false before a choice: a choice may be at an
+  /// instruction that is not an event, where it is not known what can still matter.
   [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
     return s.status == as.status && s.pc == as.pc && s.part == as.part && !s.choosing && !as.choosing && same(s, as);
   }
@@ -930,8 +931,8 @@ class machine {
     return true;
   }
 
-  /// Returns whether a known value or a choice decides if an instruction is executed, and sets `runs`. Otherwise, the thread
-  /// stops to make this choice.
+  /// Returns whether a known value or a choice determines whether an instruction is executed, and sets `runs`. Otherwise, the
+  /// thread stops to make this choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {

@@ -29,8 +29,8 @@ class memory_bytes {
     return false;
   }
 
-  /// Returns the position, in the order of the location of `e`, of the last write that was partly overwritten by a write of
-  /// another size. Only overwriting writes that are ordered before `e` count.
+  /// Returns the position, in the order of `e`'s location, of the last write that was partly overwritten by a write of a
+  /// different size. Only overwriting writes that are ordered before `e` count.
   [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
     const auto& order = model::at(g.order, e.location);
     int i = model::count_of(order) - 1;
@@ -43,8 +43,8 @@ class memory_bytes {
     return i;
   }
 
-  /// Determines the value of a read from writes of other sizes and from the writes of its own location up to position `newest`.
-  /// Returns false if the value is not determined.
+  /// Determines the value of a read from writes of different sizes and from the writes of its own location up to position
+  /// `newest`. Returns false if the value is not determined.
   [[nodiscard]] bool mixed_value(const graph& g, graph_event& e, int newest) {
     const location_info& here = state_.locations[e.location];
     e.mixed = true;

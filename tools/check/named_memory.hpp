@@ -136,8 +136,8 @@ template <class Names>
   return wrong;
 }
 
-/// Determines the value of a word, which is a number, or the address of memory plus an offset, as seen from `device`. Returns
-/// false if the word is neither.
+/// Determines the value of a word, which is either a number or the address of memory plus an offset, as seen from `device`.
+/// Returns false if the word is neither.
 [[nodiscard]] inline bool value_of(const std::vector<named_memory>& memory, const std::string& text, std::uint64_t& value,
                                    int device = -1) {
   if (number_of(text, value)) {

@@ -25,8 +25,8 @@ class next_thread {
               waiting_together& together)
       : state_(state), build_(build), synchronization_(synchronization), together_(together) {}
 
-  /// Returns the thread whose event is added next. The result depends only on the graph. Reads come late, because more writes
-  /// are then available to them immediately, and loop iterations that would only wait come last.
+  /// Returns the thread whose event is added next. The result depends only on the graph. Reads are chosen late, because more
+  /// writes are then available to them immediately, and loop iterations that would only wait are chosen last.
   [[nodiscard]] int of(const graph& g) {
     asked_.clear();
     if (const int t = amid_rmw(g); t >= 0) {
@@ -127,7 +127,7 @@ class next_thread {
            (i.code == op::cluster_wait && state_.points.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
 
-  /// Returns whether all threads for which thread `t` waits have arrived. The result is computed only once for all threads that
+  /// Returns whether all threads that thread `t` waits for have arrived. The result is computed only once for all threads that
   /// wait for the same arrivals.
   [[nodiscard]] bool has_met(const graph& g, int t) {
     const sync_points::waiting mine = state_.points.waited_for(g, t);

@@ -51,8 +51,7 @@ class order_costs {
 
   /// Returns the cost of a fence.
   [[nodiscard]] double fence(memory_order order, thread_scope scope) const { return at(fences_, order, scope); }
-  /// Returns the cost of the order of a load or store. The result is the cost of the corresponding fence, which is an upper
-  /// bound.
+  /// Returns the cost of a load's or store's order. The result is the cost of the corresponding fence, which is an upper bound.
   [[nodiscard]] double access(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(fences_, order, scope);
   }

@@ -57,7 +57,7 @@ struct assumptions {
     std::uint64_t bytes = 0;
   };
   bool shuffle_orders = false;  ///< whether shuffles, votes, matches and `redux` order memory like `bar.warp.sync`
-  /// whether it is not a race to write the current value, or the same value as another write
+  /// whether writing the current value, or the same value as another write, is not a race
   bool same_value_writes = false;
   bool kernel_boundary_acquires = false;  ///< whether the end of a kernel acts as an acquire fence at system scope
   std::vector<range> accepted_races{};
@@ -107,7 +107,7 @@ enum class check_status : std::uint8_t {
   return names[static_cast<std::size_t>(status)];
 }
 
-/// A description of one event of an execution that violates a rule.
+/// A description of one event in an execution that violates a rule.
 struct trace_event {
   int thread = 0;
   int number = 0;
@@ -130,7 +130,7 @@ struct finding {
   std::shared_ptr<const program> whole{};
 };
 
-/// Returns the program to which a finding's thread numbers refer: `p`, or `p` with the threads that perform its asynchronous
+/// Returns the program that a finding's thread numbers refer to: `p`, or `p` with the threads that perform its asynchronous
 /// copies.
 [[nodiscard]] inline const program& whole_program(const program& p, const finding& f) noexcept {
   return f.whole != nullptr ? *f.whole : p;
@@ -184,7 +184,7 @@ class final_memory {
 };
 
 /// A property that must hold at the end of every complete execution. It is a function that returns an empty string if the
-/// property holds, and a sentence otherwise. It may be empty.
+/// property holds, and otherwise a sentence that describes the violation. The function may be empty.
 using check_property = std::function<std::string(const final_memory&)>;
 
 /// The order in which the threads of an execution executed their events up to a finding. An exploration can follow this
@@ -227,10 +227,10 @@ struct check_options {
   /// only for a property that depends only on memory, because registers that are never needed hold the values of a single
   /// order.
   bool merge_updates = false;
-  /// cuts an iteration of a loop in which threads wait together as soon as one of them has contributed the value that makes the
-  /// iteration fail
+  /// cuts short an iteration of a loop in which threads wait together, as soon as one of them has contributed the value that
+  /// makes the iteration fail
   bool cut_decided_rounds = true;
-  bool read_unused_once = true;  ///< explores a weak read whose value its thread never uses with only one source
+  bool read_unused_once = true;  ///< whether to explore a weak read whose value its thread never uses with only one source
   /// if not 0: explores this number of random executions, with seeds starting at `seed`, instead of all executions
   std::uint64_t random_executions = 0;
   std::uint64_t seed = 1;

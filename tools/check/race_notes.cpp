@@ -121,7 +121,7 @@ class synchronization {
                                     : memory_order::release;
   }
 
-  /// Returns whether a thread of a kernel performs the access, and C++ has a function for it.
+  /// Returns whether the access is performed by a kernel's thread and C++ has a function for it.
   [[nodiscard]] bool has_spelling(const trace_event& e) const {
     return !model::at(program_.threads, e.thread).where.host && !is_copy(e) && e.at->elements == 1 &&
            e.at->mbarrier == mbarrier_op::none;
@@ -160,7 +160,7 @@ class synchronization {
     }
   }
 
-  /// Returns the arrivals at block barriers of the thread of `e`, before `e` or after it.
+  /// Returns the arrivals of `e`'s thread at block barriers, before or after `e`.
   [[nodiscard]] std::vector<const trace_event*> arrivals(const trace_event& e, bool before) const {
     std::vector<const trace_event*> result;
     for (const trace_event& a : finding_.events) {
@@ -173,8 +173,8 @@ class synchronization {
     return result;
   }
 
-  /// Returns the barriers of the block that order event `x` before event `y` of another thread, as arrivals of the thread of `x`
-  /// and of the thread of `y`, in the order of execution.
+  /// Returns the block barriers that order event `x` before event `y` of another thread, as arrivals of `x`'s thread and of
+  /// `y`'s thread, in the order of execution.
   [[nodiscard]] std::vector<std::pair<const trace_event*, const trace_event*>> barriers(const trace_event& x,
                                                                                         const trace_event& y) const {
     std::vector<std::pair<const trace_event*, const trace_event*>> result;
@@ -297,8 +297,8 @@ class synchronization {
     return thread_scope::system;
   }
 
-  /// Says which barrier is missing, and where the flag's thread may execute a block barrier that is on the wrong side of its
-  /// access to the flag: after the write, or before the read.
+  /// Describes which barrier is missing, and where the flag's thread may execute a block barrier that is on the wrong side of
+  /// its access to the flag: after the write, or before the read.
   [[nodiscard]] std::string missing_barrier(const trace_event& flag, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, flag.thread).kernel;
     const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(flag.event.pc));

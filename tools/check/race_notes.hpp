@@ -30,7 +30,7 @@ struct handover {
 /// says that no barrier orders the accesses. Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
-/// Returns how to spell the accesses of a race in C++ so that they do not race. The result contains an access that is weak
+/// Returns how to write a race's accesses in C++ so that they no longer race. The result contains an access that is weak
 /// although the other access is strong, or the accesses whose scope does not include the other thread.
 [[nodiscard]] std::vector<std::string> access_notes(const program& launched, const finding& f);
 

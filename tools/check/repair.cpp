@@ -53,7 +53,7 @@ class repairer {
   [[nodiscard]] repair_result repairs() {
     repair_result result;
     // Exploring load buffering takes most of the time. Therefore the search first omits it, and then explores load buffering
-    // only for sets that verify without it.
+    // only for sets with which the program is otherwise verified.
     for (const bool buffering : {false, true}) {
       buffering_ = buffering;
       search(result);
@@ -109,7 +109,7 @@ class repairer {
     std::vector<int> gaps{};  ///< the gaps in which a barrier may order the blamed events
   };
 
-  /// Looks for the smallest sets of changes with which the program verifies, and turns them into repairs, sorted by cost.
+  /// Looks for the smallest sets of changes with which the program is verified, and turns them into repairs, sorted by cost.
   void search(repair_result& result) {
     // With most repairs, verifying the program takes only a few events. If no repair is found, the explorations that were cut
     // short are repeated with a higher limit.
@@ -155,9 +155,9 @@ class repairer {
     left_out_ = left_out_ || spent();
   }
 
-  /// Removes the changes that are not necessary for the program to verify. A set with a barrier may contain such changes. The
-  /// search tries a barrier only for findings that the barrier may prevent, and other changes may have been needed to get from
-  /// the first finding to such a finding.
+  /// Removes the changes without which the program is also verified. A set with a barrier may contain such changes. The search
+  /// tries a barrier only for findings that the barrier may prevent, and other changes may have been needed to get from the
+  /// first finding to such a finding.
   void drop_needless(std::vector<code_edit>& edits) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -185,8 +185,8 @@ class repairer {
     return r;
   }
 
-  /// Tries all sets of one change, then all sets of two changes, and so on, until a set verifies. Returns the largest size for
-  /// which all sets were tried, or `tried` if that is larger.
+  /// Tries all sets of one change, then all sets of two changes, and so on, until the program is verified with a set. Returns
+  /// the largest size for which all sets were tried, or `tried` if that is larger.
   [[nodiscard]] int look_for_solutions(int tried) {
     for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
       for (const bool weak_too : {false, true}) {
@@ -558,8 +558,8 @@ class repairer {
     return false;
   }
 
-  /// Replaces change `k` by the cheapest change with which the program still verifies. In a repair, no order becomes weaker
-  /// than the program's own. Returns false if nothing cheaper verifies.
+  /// Replaces change `k` by the cheapest change with which the program is still verified. In a repair, no order becomes weaker
+  /// than the program's own. Returns false if the program is not verified with any cheaper change.
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
@@ -616,7 +616,7 @@ class repairer {
     return false;
   }
 
-  /// Narrows a proxy fence to a single state space if the program still verifies. Returns whether it did.
+  /// Narrows a proxy fence to a single state space if the program is still verified. Returns whether it did.
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
       edits[k].proxy_spaces = bit_of(space);

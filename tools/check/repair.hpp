@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds the weakest orders, scopes and fences with which a program verifies, and the orders of a verified program that are
+/// Finds the weakest orders, scopes and fences with which a program is verified, and the orders of a verified program that are
 /// stronger than necessary.
 ///
 /// An execution that violates a rule still violates it after changes to instructions that the execution does not reach.
-/// Therefore a set of changes with which the program verifies must change an instruction in each such execution, and the search
-/// tries only such sets. It begins with sets of one change, continues with sets of two, and makes each change as strong as PTX
-/// allows. If the program verifies with a set, the set's changes are then weakened one after another as long as the program
-/// still verifies.
+/// Therefore a set of changes with which the program is verified must change an instruction in each such execution, and the
+/// search tries only such sets. It begins with sets of one change, continues with sets of two, and makes each change as strong
+/// as PTX allows. If the program is verified with a set, the set's changes are then weakened one after another as long as the
+/// program is still verified.
 ///
 /// A block barrier or a warp barrier is tried where it may order the blamed events: between two accesses of a block that race,
 /// or between an access and an operation that another thread of the block performs on behalf of all threads.
 ///
-/// Some objects are in host memory, or host threads or several devices access them. Accesses to such an object keep system
-/// scope, and so do fences that order strong accesses to it, because the host or the other devices may do more than the
+/// An object may be in host memory, or may be accessed by host threads or by several devices. Accesses to such an object keep
+/// system scope, and so do fences that order strong accesses to it, because the host or the other devices may do more than the
 /// scenario shows. Orders on memory that is meant for the host are never reported as too strong if the scenario has no host
 /// thread that accesses it.
 #pragma once
@@ -35,12 +35,12 @@ struct repair_options {
   int most_edits = 3;                        ///< the maximum number of changes in one repair
   std::uint64_t most_explorations = 20'000;  ///< the maximum number of explorations
   std::uint64_t most_events = 200'000'000;   ///< the maximum number of events added in all explorations
-  /// the maximum CPU time of the search, which then returns what it has found so far
+  /// the maximum CPU time of the search, after which the search returns what it has found so far
   double most_seconds = 9;
   int most_kept = 24;  ///< the maximum number of verified sets from which the cheapest are selected
 };
 
-/// Changes with which a program verifies.
+/// Changes with which a program is verified.
 struct repair {
   std::vector<code_edit> edits{};
   std::vector<double> costs{};  ///< for each change: the nanoseconds that it adds to the cost of its instruction
@@ -70,8 +70,8 @@ struct excess_order {
 
 /// The result of a search for excess orders.
 struct excess_result {
-  std::vector<excess_order> alone{};     ///< the program verifies with each of these changes if nothing else is changed
-  std::vector<excess_order> together{};  ///< the program verifies with all of these changes together
+  std::vector<excess_order> alone{};     ///< the program is verified with each of these changes if nothing else is changed
+  std::vector<excess_order> together{};  ///< the program is verified with all of these changes together
   int orders = 0;                        ///< the number of orders that were examined
   std::uint64_t explorations = 0;
   bool left_out = false;
@@ -81,11 +81,11 @@ struct excess_result {
 /// host are unknown and count as 0.
 [[nodiscard]] double cost_of(const code_site& site, const code_edit& e, const order_costs& costs);
 
-/// Looks for the smallest sets of changes with which a program verifies, and makes each set as cheap as possible. The changes
-/// concern orders, scopes, fences and barriers. Repairs that need any other change of the code are not found.
+/// Looks for the smallest sets of changes with which a program is verified, and makes each set as cheap as possible. The
+/// changes concern orders, scopes, fences and barriers. Repairs that require any other change to the code are not found.
 ///
-/// A repair is proven for this program, with its launches and arguments, in the same way as `explore` proves it. The program
-/// and the property must outlive the call.
+/// A repair is proven for this program, with its launches and arguments, in the same way as a program that `explore` verifies.
+/// The program and the property must outlive the call.
 [[nodiscard]] repair_result repairs_of(const program& p, const check_property& property, const order_costs& costs,
                                        const repair_options& options = {});
 

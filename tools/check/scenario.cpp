@@ -612,7 +612,7 @@ class scenario_reader {
   std::size_t repeat_begin_ = 0;  ///< the first launch of a repetition
 };
 
-/// Returns whether each device has its own copy of a variable of the module.
+/// Returns whether each device has its own copy of a module variable.
 [[nodiscard]] bool is_per_device(const ptx_variable& v) noexcept {
   return v.space != state_space::shared && v.bytes != 0 && !v.managed;
 }
@@ -794,8 +794,8 @@ class preparation {
     return v == module_.variables.end() || layouts_[0].globals.count(name) == 0 ? nullptr : &*v;
   }
 
-  /// Returns the devices whose copies of a variable a memory line describes: the device that the line names, or all devices
-  /// that no other line names. For a variable that all devices share, returns a single device.
+  /// Returns the devices to which a memory line for a variable applies: the device that the line names, or all devices that no
+  /// other line names. For a variable that all devices share, returns a single device.
   [[nodiscard]] std::vector<int> devices_of(const scenario::memory_line& m, bool per_device) const {
     if (!per_device) {
       return {devices_[0]};
@@ -868,7 +868,7 @@ class preparation {
     }
   }
 
-  /// Adds a tensor map, both as an argument and as memory to which a pointer may point.
+  /// Adds a tensor map, both as an argument and as memory that a pointer may point to.
   void add(const scenario::tensor_line& t) {
     if (find_memory(memory_, t.name) != nullptr) {
       throw model::error(t.line, 1,
@@ -983,8 +983,8 @@ class preparation {
     return last == std::string::npos ? name : name.substr(last + 2);
   }
 
-  /// Returns advice on a kernel that may be a template without this instance: it has template arguments, or the source has no
-  /// kernel at all.
+  /// Returns advice on a missing kernel that may be a template without this instance: its name has template arguments, or the
+  /// source contains no kernel at all.
   [[nodiscard]] static std::string how_to_instantiate(const std::string& name, const std::vector<std::string>& all) {
     const bool has_arguments = name.find('<') != std::string::npos;
     return has_arguments || all.empty()
@@ -1046,7 +1046,7 @@ class preparation {
     return code;
   }
 
-  /// Adds the launches that precede a launch: those that it names, and those in its stream.
+  /// Adds the launches that precede a launch: the launches that it names, and the earlier launches in its stream.
   void add_order(const scenario::launch_line& l, launch_request& request) {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);

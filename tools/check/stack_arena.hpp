@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory for objects that an exploration discards again, such as events and thread states.
+/// Memory for objects that an exploration later discards, such as events and thread states.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which threads of a program can be exchanged.
+/// Determines which threads of a program are interchangeable.
 ///
 /// Two threads are equal if they belong to the same launch and no instruction of their kernel can distinguish them, that is, no
 /// instruction reads an index or a lane number, and none exchanges values within a warp. If the threads are in different

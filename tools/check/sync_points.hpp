@@ -11,9 +11,9 @@
 /// complete. The checker reports any other case, because timing would determine which arrivals complete the barrier.
 ///
 /// PTX does not specify which lanes execute an `activemask` together: any subset of the lanes that reach it is possible. A
-/// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has chosen a set that contains it. All
-/// choices are explored. If a chosen lane never arrives, the choice does not yield an execution. Choosing only the thread's own
-/// lane is always valid.
+/// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has already chosen a set that contains
+/// the thread. All choices are explored. If a chosen lane never arrives, the choice does not yield an execution. Choosing only
+/// the thread's own lane is always valid.
 #pragma once
 
 #include <check/graph.hpp>
@@ -94,8 +94,9 @@ class sync_points {
   }
 
   /// Returns the sync points at which `thread` may arrive for the `activemask` that it has reached. The first one is always
-  /// possible. If `now` is true, returns only the first one and, unless an earlier lane has chosen `thread`, the one with all
-  /// lanes that have arrived. If too many lanes may arrive, returns nothing and sets `wrong` to an error message.
+  /// possible. If `now` is true, returns only the first sync point and, unless an earlier lane has chosen `thread`, the sync
+  /// point with all lanes that have arrived. If too many lanes may arrive, returns nothing and sets `wrong` to an error
+  /// message.
   [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
     constexpr int most_others = 5;
     const thread_run& run = model::at(g.threads, thread);
@@ -426,7 +427,7 @@ class sync_points {
     return (sync_point & warp_sync_point) == 0 ? blocks_.at(static_cast<std::uint64_t>(c.block_number)) : warps_.at(warp_of(c));
   }
 
-  /// Returns the lane from which `thread` reads in a shuffle, and whether that lane is in range. If it is not, the thread reads
+  /// Returns the lane that `thread` reads from in a shuffle, and whether that lane is in range. If it is not, the thread reads
   /// from its own lane. Source: PTX ISA, "shfl.sync".
   [[nodiscard]] std::pair<int, bool> lane_read(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
@@ -446,8 +447,8 @@ class sync_points {
     return warp_sync_point | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
   }
 
-  /// Returns the sync points that other lanes chose at an `activemask`, that include `thread`, and at which `thread` has not
-  /// arrived yet before its event `number`. Only the events of other threads for which `counts` is true are considered.
+  /// Returns the sync points at an `activemask` that other lanes chose and that include `thread`, if `thread` has not arrived
+  /// there before its event `number`. Only the events of other threads for which `counts` is true are considered.
   template <class Counts>
   [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
                                                                  const Counts& counts) const {
@@ -489,7 +490,7 @@ class sync_points {
   }
 
   /// Returns the lanes whose value equals the value of lane `mine`. With `all`, returns all lanes if all values are equal and
-  /// none otherwise, and whether all are equal.
+  /// no lanes otherwise, and also whether all values are equal.
   [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
     std::uint64_t value = 0;
     for (const graph_event* a : arrivals) {
@@ -551,7 +552,7 @@ class sync_points {
   }
 
   /// Returns how many warps of the thread's block have reached a sync point for the `turn`-th time. If `comes` is true, the
-  /// warp of `thread` counts as having reached it.
+  /// warp of `thread` counts as having reached the sync point.
   [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
     const numbers of = among(thread, 0);

@@ -167,7 +167,7 @@ class synchronization_events {
     return &e;
   }
 
-  /// Applies `e`, the write of a read-modify-write of an mbarrier. Reports an error and returns false if the effect is
+  /// Applies `e`, the write of a read-modify-write on an mbarrier. Reports an error and returns false if the effect is
   /// undefined.
   [[nodiscard]] bool changes_mbarrier(const graph& g, graph_event& e, const thread_state& s) {
     const mbarrier_outcome outcome = model::at(state_.machines, e.thread).updated_mbarrier_at(s);
@@ -249,7 +249,7 @@ class synchronization_events {
     return state_.stopped();
   }
 
-  /// Collects in `last` the last events of the operations for which thread `t` waits. Returns false if one of these events does
+  /// Collects in `last` the last events of the operations that thread `t` waits for. Returns false if one of these events does
   /// not exist yet.
   [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
     last.clear();
@@ -492,7 +492,7 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Returns the reason why the behaviour is undefined if arrival `a` belongs to the barrier from which `e` continues, or an
+  /// Returns the reason why the behaviour is undefined if arrival `a` belongs to the barrier that `e` continues from, or an
   /// empty string if it is defined.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
@@ -503,7 +503,7 @@ class synchronization_events {
                                           instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
-  /// Returns whether thread `t`, which has exited the kernel, skipped the barrier from which `e` continues. This means that the
+  /// Returns whether thread `t`, which has exited the kernel, skipped the barrier that `e` continues from. This means that the
   /// barrier is in a conditional, and `t` took the other side and continued after the conditional.
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);

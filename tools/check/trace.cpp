@@ -108,8 +108,8 @@ namespace {
          std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
 }
 
-/// Returns the write from which a read takes all its bytes, or null if there are several, or none. A read of another size than
-/// the write may read only writes that are ordered before it.
+/// Returns the write that a read takes all its bytes from, or null if there are several, or none. A read whose size differs
+/// from the write's may read only writes that are ordered before it.
 [[nodiscard]] const graph_event* source_of(const graph& g, const graph_event& e) {
   if (!e.mixed) {
     return e.source;

@@ -15,7 +15,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Formats a number according to its type: a float has a point or an exponent, and a negative number has a sign.
+/// Formats a number according to its type: a float has a decimal point or an exponent, and a negative number has a sign.
 [[nodiscard]] std::string number_text(std::uint64_t bits, ptx_type type);
 
 /// Returns a name for an address: its object and offset, for example "state+8" or "tile+4 of block 0". If no object contains

@@ -154,7 +154,7 @@ class waiting_together {
 
   [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
 
-  /// Adds the threads with which member `t` synchronized in its iteration. Returns false if one of these threads has not
+  /// Adds the threads that member `t` synchronized with in its iteration. Returns false if one of these threads has not
   /// returned, or arrived before its own iteration began.
   [[nodiscard]] bool take_round(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;

@@ -33,8 +33,8 @@ void end_group(pid_t leader) {
   static_cast<void>(kill(leader, SIGKILL));  // the program may have moved to another process group
 }
 
-/// Kills the program's process group when the command receives a signal that would end it. The group itself does not receive
-/// the terminal's signals.
+/// Kills the program's process group when the command receives a signal that would end the command. The group itself does not
+/// receive the terminal's signals.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;

@@ -23,10 +23,10 @@ struct run_options {
   /// the file for standard output and standard error; standard input is then empty. Without a file, all three are inherited
   std::string output{};
   /// Whether the program and the processes that it starts form their own process group. When the program ends, the remaining
-  /// processes of the group are killed. The whole group is killed if the time limit is reached or the command receives a signal
-  /// that would end it.
+  /// processes of the group are killed. The whole group is killed if the time limit is reached or if the command receives a
+  /// signal that would end it.
   bool own_group = false;
-  double seconds = 0;  ///< the time limit for the program; 0: none
+  double seconds = 0;  ///< the time limit for the program; 0 if there is none
 };
 
 /// Runs the program with these additional environment variables and waits for it.

@@ -10,14 +10,14 @@
 
 namespace membar::intercept {
 
-/// Returns the size of an image in bytes, or 0 if its kind is unknown. For a wrapper, `image` is set to the fatbin in it.
+/// Returns the size of an image in bytes, or 0 if its kind is unknown. For a wrapper, `image` is set to the wrapped fatbin.
 [[nodiscard]] std::size_t bytes_of_image(const void*& image);
 
 /// PTX or machine code as it is stored in an image, possibly compressed.
 struct packed_ptx {
   enum class form : unsigned char { text, lz4, zstd };
   form packed = form::text;
-  int architecture = 0;  ///< for example 90 for sm_90 and sm_90a; 0: unknown
+  int architecture = 0;  ///< for example 90 for sm_90 and sm_90a; 0 if it is unknown
   std::size_t text_bytes = 0;
   std::string bytes;
 };

@@ -14,7 +14,7 @@ template <class Function>
 class driver_function {
  public:
   explicit constexpr driver_function(const char* name) noexcept : name_(name) {}
-  /// Returns the function, or null if the driver is too old to have it.
+  /// Returns the function, or null if the driver is too old to provide it.
   [[nodiscard]] Function* get() const noexcept {
     static_assert(sizeof(Function*) == sizeof(void*));
     void* found = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);
@@ -24,7 +24,7 @@ class driver_function {
     }
     return reinterpret_cast<Function*>(found);
   }
-  /// Calls the function, or returns CUDA_ERROR_NOT_FOUND if the driver does not have it.
+  /// Calls the function, or returns CUDA_ERROR_NOT_FOUND if the driver does not provide it.
   template <class... Arguments>
   CUresult operator()(Arguments... arguments) const noexcept {
     Function* const function = get();

@@ -59,7 +59,8 @@ hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept 
     if (with_flags ? std::string_view(h.symbol) == "cuGraphInstantiateWithFlags" : symbol == h.symbol && symbol != h.name()) {
       return &h;
     }
-    // Only some functions have a variant for the per-thread default stream. The others are used in both cases.
+    // Only some functions have a variant for the per-thread default stream. Functions without such a variant are used in both
+    // cases.
     if (symbol == h.name() && version >= h.since && version < h.before && (per_thread || !h.per_thread()) &&
         (found == nullptr || h.per_thread() == per_thread)) {
       found = &h;
@@ -128,8 +129,8 @@ __attribute__((visibility("hidden"))) void membar_find_next_dlsym() {
 }
 }
 
-// dlsym uses its return address to determine who requests RTLD_NEXT. Therefore requests for other functions are not forwarded
-// by a call but by a jump, with unchanged registers.
+// dlsym uses its return address to determine who requests RTLD_NEXT. Therefore requests for other functions are forwarded by a
+// jump with unchanged registers, not by a call.
 #if defined(__x86_64__)
 asm(R"(
 .text

@@ -6,10 +6,10 @@
 ///     MEMBAR_HOOK(symbol, since, before, handler)
 ///
 /// `symbol` is the function's name as the driver's library exports it. Programs request it from cuGetProcAddress without `_v2`
-/// and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a template with the hook's
-/// index as its argument and with the function's parameters. It calls the driver with `next<Index>(arguments...)`. The library
-/// includes hooks.def for its enum of indices and for the definition of `hooks`. CMake's `_membar_intercept` generates the list
-/// of exported symbols from the same file.
+/// and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a function template that
+/// takes the hook's index as its template argument and has the function's parameters. It calls the driver with
+/// `next<Index>(arguments...)`. The library includes hooks.def for its enum of indices and for the definition of `hooks`.
+/// CMake's `_membar_intercept` generates the list of exported symbols from the same file.
 #pragma once
 
 #include <cuda.h>
@@ -39,7 +39,7 @@ struct hook {
   }
   /// Returns whether the function is the variant for the per-thread default stream.
   [[nodiscard]] bool per_thread() const noexcept { return std::string_view(symbol).ends_with("_ptsz"); }
-  /// Returns the name under which programs request the function from cuGetProcAddress.
+  /// Returns the name that programs use to request the function from cuGetProcAddress.
   [[nodiscard]] std::string_view name() const noexcept {
     std::string_view out = symbol;
     out.remove_suffix(per_thread() ? 5 : 0);
@@ -48,7 +48,7 @@ struct hook {
   }
 };
 
-/// The library's table of hooks, which the library defines.
+/// The library's table of hooks, which each library defines itself.
 extern "C" __attribute__((visibility("hidden"))) hook membar_hooks[];
 extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_count;
 
@@ -57,8 +57,8 @@ extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_c
 /// Returns the function with this name in the driver's library, or null.
 [[nodiscard]] void* driver_symbol(const char* name) noexcept;
 
-/// Finds the function behind a hook and stores it. It is the function of the next library that exports the symbol, for example
-/// of another interposer, or otherwise the driver's function. Returns null if there is none.
+/// Finds the function behind a hook and stores it. This is the function in the next library that exports the symbol, for
+/// example in another interposer, or otherwise the driver's function. Returns null if there is none.
 [[nodiscard]] void* find_next(hook& of) noexcept;
 
 /// Returns the function behind a hook, or null.

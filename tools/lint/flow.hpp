@@ -32,7 +32,7 @@ class flow {
  public:
   explicit flow(const ptx::kernel_code& kernel);
 
-  /// Returns the instructions that may be executed directly after this one.
+  /// Returns the instructions that may be executed directly after the given instruction.
   [[nodiscard]] std::vector<pc_t> after(pc_t pc) const;
 
   /// Calls `visit(pc)` for every instruction that may be executed after `from`, including `from` itself if it is in a loop. A

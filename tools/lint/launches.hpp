@@ -18,10 +18,10 @@ namespace membar::lint {
 class dependent_launches {
  public:
   dependent_launches() = default;
-  /// Reads the sources. Files that do not exist and CUDA headers are skipped.
+  /// Reads the sources. CUDA headers and files that do not exist are skipped.
   explicit dependent_launches(const std::vector<std::string>& files);
 
-  /// Returns whether such a launch mentions the kernel with this plain name.
+  /// Returns whether any such launch mentions the kernel with this plain name.
   [[nodiscard]] bool have(std::string_view plain_name) const { return names_.contains(plain_name); }
 
  private:

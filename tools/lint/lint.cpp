@@ -51,7 +51,7 @@ class sources_of {
  public:
   explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
   /// Returns whether the sources launch the kernel as a programmatic dependent. If another instance of the same template waits,
-  /// this instance may be the one for ordinary launches, and the result is false.
+  /// this instance may be intended for ordinary launches, so the result is false.
   bool launch_as_dependent(const ptx::ptx_function& f) {
     if (mentions_dependency(f)) {
       return false;

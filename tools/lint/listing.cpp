@@ -37,7 +37,7 @@ std::vector<std::string> operands_of(std::string_view text) {
   return out;
 }
 
-/// Returns the labels that an instruction refers to, such as `(.L_x_1). For an indirect branch they are in a comment.
+/// Returns the labels that an instruction refers to, such as `(.L_x_1). In an indirect branch, the labels are in a comment.
 std::vector<std::string> labels_in(std::string_view text) {
   std::vector<std::string> out;
   for (std::size_t at = text.find_first_of(".$"); at != std::string_view::npos; at = text.find_first_of(".$", at + 1)) {

@@ -24,7 +24,7 @@ struct source {
   enum class kind_t : unsigned char {
     parameter,          ///< the bytes at offset `at` in the parameters
     pointed_to,         ///< the memory to which the pointer at offset `at` points
-    parameter_address,  ///< the address of the parameters plus `at`; -1: the offset is unknown
+    parameter_address,  ///< the address of the parameters plus `at`; -1 if the offset is unknown
     not_global,         ///< the window of shared or local memory
   };
   kind_t kind = kind_t::parameter;
@@ -35,7 +35,7 @@ struct source {
 /// The known properties of a register's contents.
 struct word {
   std::set<source> from;
-  bool varies = false;  ///< the value may differ between threads, or is unknown
+  bool varies = false;  ///< whether the value may differ between threads, or is unknown
   auto operator<=>(const word&) const = default;
 };
 
@@ -166,8 +166,8 @@ std::optional<machine_access> access_of(const machine_instruction& i) {
   return std::nullopt;
 }
 
-/// Returns whether the instruction is a barrier at which threads synchronize with others of their block, some of which may have
-/// waited.
+/// Returns whether the instruction is a barrier at which threads synchronize with other threads of their block, some of which
+/// may have waited.
 bool is_meeting(const machine_instruction& i) { return i.is("BAR") || i.is("UCGABAR_WAIT") || i.is("WARPSYNC"); }
 bool is_phase_test(const machine_instruction& i) { return i.is("SYNCS") && i.has("PHASECHK"); }
 

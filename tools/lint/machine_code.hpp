@@ -10,9 +10,9 @@
 
 namespace membar::lint {
 
-/// Returns the findings in a cubin. `listing` is the output of `nvdisasm -c` for it. An access is identified by the parameter
-/// from which its address comes, and its position is the offset in the kernel's code. The confidence of a finding is never
-/// `high`.
+/// Returns the findings in a cubin. `listing` is the output of `nvdisasm -c` for the cubin. An access is identified by the
+/// parameter that its address comes from, and its position is the offset in the kernel's code. The confidence of a finding is
+/// never `high`.
 [[nodiscard]] module_findings lint_machine_code(std::string_view cubin, std::string_view listing);
 
 }  // namespace membar::lint

@@ -37,7 +37,7 @@ bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
          ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
 }
-/// Returns whether the instruction is a fence that, with a later strong write, releases the earlier accesses.
+/// Returns whether the instruction is a fence that, together with a later strong write, releases the earlier accesses.
 bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
 
 bool is_block_barrier(const instruction& i) {
@@ -111,7 +111,7 @@ std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
 }
 bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
 
-/// A load that a loop repeats until it returns another value.
+/// A load that a loop repeats until the load returns a different value.
 struct spin {
   pc_t load = 0;
   pc_t exit = 0;  ///< the branch that exits the loop
@@ -154,7 +154,7 @@ std::vector<spin> spins_of(const kernel_view& k) {
   return result;
 }
 
-/// Returns the constant that a write stores. For a compare-and-swap, it is the constant that a success stores.
+/// Returns the constant that a write stores. For a compare-and-swap, it is the constant that is stored on success.
 std::optional<std::uint64_t> constant_written(const kernel_view& k, const instruction& i) {
   const bool swaps = i.code == op::atomic && i.what == model::operation::compare_exchange;
   const bool sets = i.code == op::store || (i.code == op::atomic && i.what == model::operation::move);
@@ -165,7 +165,7 @@ std::optional<std::uint64_t> constant_written(const kernel_view& k, const instru
   return result ? std::optional(ptx::truncated(*result, 8 * i.bytes)) : std::nullopt;
 }
 
-/// Returns the value that memory has after a read-modify-write of `old`, if that is known.
+/// Returns the value in memory after a read-modify-write that reads `old`, if that value is known.
 std::optional<std::uint64_t> value_after(const kernel_view& k, const instruction& i, std::uint64_t old) {
   const std::optional<std::uint64_t> first = k.data.of(i.by[1]).constant;
   if (!first || i.elements != 1 || ptx::is_float(i.type)) {
@@ -211,8 +211,8 @@ bool is_unlock(const kernel_view& k, const access& taking, const access& other) 
   return !untaken;
 }
 
-/// Returns whether a write may end the wait: the loop ends with the written value, or with what read-modify-writes of other
-/// threads make of it. For example, the write that takes a lock does not end a wait for the lock.
+/// Returns whether a write may end the wait: the loop ends when its load returns the written value, or a value that other
+/// threads' read-modify-writes compute from it. For example, the write that takes a lock does not end a wait for the lock.
 bool may_end(const kernel_view& k, const spin& s, const access& flag) {
   const std::optional<std::uint64_t> written = constant_written(k, k.paths.at(flag.at));
   if (!written || may_end_with(k, s, *written)) {
@@ -225,8 +225,8 @@ bool may_end(const kernel_view& k, const spin& s, const access& flag) {
   });
 }
 
-/// Returns whether the write only takes a lock: it is a compare-and-swap like that of a loop that waits for the lock, and ends
-/// no wait.
+/// Returns whether the write only takes a lock: it is a compare-and-swap like that of a loop that waits for the lock, and does
+/// not end a wait.
 bool takes_lock(const kernel_view& k, const std::vector<spin>& spins, const access& flag) {
   const instruction& i = k.paths.at(flag.at);
   const auto is_like_it = [&](const spin& s) {
@@ -254,7 +254,7 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- what to do about a flag
 
-/// Returns the spelling of an operation in CUDA C++, or membar's if CUDA C++ has none.
+/// Returns the spelling of an operation in CUDA C++, or in membar if CUDA C++ has no such operation.
 std::string spelled(op code, model::operation what, memory_order order, thread_scope scope) {
   const ptx::cuda_spelling in = ptx::in_cuda(code, what, order, scope);
   return in.cuda.empty() ? in.membar : in.cuda;
@@ -308,7 +308,7 @@ pc_t last_before(const kernel_view& k, pc_t to, Is is) {
 
 // ---- flags
 
-/// Returns whether the kernel reads the number of a thread in its block.
+/// Returns whether the kernel reads the index of a thread in its block.
 bool reads_thread_number(const kernel_view& k) {
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
     const instruction& i = k.paths.at(pc);
@@ -329,8 +329,8 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
-/// Returns whether every thread that executes the write has exchanged or compared and swapped the same memory before, as for a
-/// lock that each thread takes and unlocks.
+/// Returns whether every thread that executes the write has already performed an exchange or a compare-and-swap on the same
+/// memory, as with a lock that each thread takes and unlocks.
 bool unlocks_own(const kernel_view& k, const access& flag) {
   bool untaken = false;
   k.paths.from_entry([&](pc_t pc) {
@@ -427,7 +427,7 @@ void drop_earlier_flags(const kernel_view& k, std::vector<early_flag>& found) {
   });
 }
 
-/// A data write that a flag is stored too early for.
+/// A data write for which a flag is stored too early.
 struct early_data {
   const data_write* data = nullptr;
   writers by = writers::all;
@@ -695,7 +695,7 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
     const bool known = std::ranges::any_of(ended, [&](const spin& s) { return is_surely_same(s.at, flag); });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
     const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
-    // Prefers data that makes the warning sure, and of several data writes the one nearest before the flag.
+    // Prefers data that makes the warning certain, and of several data writes the one nearest before the flag.
     std::tuple<bool, bool, pc_t> best{false, false, -1};
     const access* named = nullptr;
     for (const access& data : k.data.accesses()) {
@@ -942,8 +942,8 @@ std::vector<access> early_accesses(const kernel_view& k) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
     // If a thread arrives at an mbarrier after its wait, a test of that mbarrier orders the testing thread after the wait.
-    // However, a producer whose stages are all empty first tests for parity 1. This test finds that the phase before the first
-    // one is complete, and orders nothing.
+    // However, a producer whose stages are all empty begins by testing for parity 1. This test finds that the phase before the
+    // first one is complete, and orders nothing.
     const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;

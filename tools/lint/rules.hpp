@@ -28,7 +28,7 @@ struct warning {
   std::string fix{};                                  ///< what to do about it, if that is more specific than the rule's `fix`
 };
 
-/// Returns whether a kernel of the module reads one of the origins that is a variable of the module.
+/// Returns whether any kernel of the module reads a variable of the module that is among the origins.
 using reads_variable = std::function<bool(const std::set<origin>&)>;
 
 /// A kernel and the results of its analysis.
@@ -43,8 +43,8 @@ struct kernel_view {
   flow paths;
   values data;
   reads_variable read_in_module;  ///< empty if only this kernel is known
-  bool most_wait;  ///< more than half of the module's kernels wait for the preceding kernel with griddepcontrol.wait
-  bool dependent;  ///< the source launches the kernel as a programmatic dependent
+  bool most_wait;  ///< whether more than half of the module's kernels wait for the preceding kernel with griddepcontrol.wait
+  bool dependent;  ///< whether the source launches the kernel as a programmatic dependent
 };
 
 /// A rule of the linter.

@@ -45,7 +45,7 @@ struct value {
 struct access {
   pc_t at = 0;
   bool reads = false, writes = false;
-  bool asynchronous = false;  ///< performed by an asynchronous copy
+  bool asynchronous = false;  ///< whether it is performed by an asynchronous copy
   ptx::state_space space = ptx::state_space::generic;
   std::set<origin> origins;
 };
@@ -68,11 +68,11 @@ class values {
   [[nodiscard]] bool is_uniform(const condition& c) const;
   /// Returns whether the operand is an odd constant on some path.
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o) const { return may_be_odd(o, 0); }
-  /// Returns whether a loaded value is compared with a limit by `less` or `greater`. Such a comparison is typical for a
-  /// position in a list, but not for a wait for the last value of a counter.
+  /// Returns whether a `less` or `greater` comparison compares a loaded value with a limit. Such a comparison is typical of a
+  /// position in a list, but not of a wait for the last value of a counter.
   [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
-  /// Returns the bits `thread` and `block` for the numbers that the condition depends on. Returns 0 if it also depends on
-  /// something else that varies.
+  /// Returns a combination of the bits `thread` and `block`, which show whether the condition depends on thread or block
+  /// numbers. Returns 0 if the condition also depends on something else that varies.
   [[nodiscard]] unsigned numbers_compared(const condition& c) const;
   /// Returns the loads and atomics whose results decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
@@ -103,7 +103,7 @@ class values {
     std::int64_t offset = 0;
   };
   [[nodiscard]] std::optional<offset_value> number_of(const ptx::source_operand& o, int depth) const;
-  /// The thread that an equality selects: the special register with its number, and the number.
+  /// The thread that an equality selects: the special register that contains the thread's number, and the number.
   struct selected_thread {
     ptx::special axis = ptx::special::zero;
     offset_value is{};

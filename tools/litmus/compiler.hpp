@@ -30,7 +30,7 @@ class compiler {
   /// Returns the reason why results could not be stored. Returns an empty string if they were stored, or if there is no cache.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
-  /// Returns a string that contains everything on which the result depends.
+  /// Returns a string that contains everything that the result depends on.
   [[nodiscard]] static std::string key_of(const compilation& what, int version);
 
  private:

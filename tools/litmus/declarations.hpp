@@ -108,7 +108,7 @@ class declarations {
   void declare_shared(const std::string& name) { shared_.push_back(name); }
   [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
 
-  /// Returns the shared-memory location to which a name refers in a thread, or -1 if there is none. Each block has its own
+  /// Returns the shared-memory location that a name refers to in a thread, or -1 if there is none. Each block has its own
   /// location.
   [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
     const place& here = at(test.threads, thread).where;
@@ -148,7 +148,7 @@ class declarations {
     return -1;
   }
 
-  /// Returns the index of a register, or -1 if the thread has not named it so far.
+  /// Returns the index of a register, or -1 if the thread has not used this name so far.
   [[nodiscard]] int find_register(int thread, std::string_view name) const {
     return index_in(at(test.threads, thread).register_names, name);
   }
@@ -169,7 +169,7 @@ class declarations {
 
   [[nodiscard]] bool known_register(int thread, std::string_view name) const { return find_register(thread, name) >= 0; }
 
-  /// Returns whether the word is a register of the thread or could be a new one.
+  /// Returns whether the word is a register of the thread or could name a new register.
   [[nodiscard]] bool names_register(int thread, std::string_view name) const {
     return known_register(thread, name) || (register_shape(name) && find_location(name) < 0);
   }

@@ -14,8 +14,8 @@ function(membar_embed_headers output)
     list(APPEND embedded ${header})
     set(path ${PROJECT_SOURCE_DIR}/include/${header})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
-    # The text is read as a single string, because ";" and "[" have a special meaning in lists. A string literal may have up
-    # to 64 KiB; the headers are far smaller.
+    # The text is read as a single string, because ";" and "[" have a special meaning in lists. A string literal may be up to 64
+    # KiB long; the headers are far smaller.
     file(READ ${path} text)
     file(STRINGS ${path} includes REGEX "^#include <membar/")
     list(TRANSFORM includes REPLACE "^#include <([^>]+)>.*" "\\1")

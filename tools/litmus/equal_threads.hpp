@@ -16,7 +16,7 @@ namespace membar::litmus_files {
 /// Detects executions that can be omitted because equal threads can be exchanged.
 ///
 /// Two threads are equal if they have the same code and registers, they have the same relation to every other thread, and their
-/// registers are not observed. Exchanging equal threads in an execution gives an execution with the same final memory. The
+/// registers are not observed. Exchanging equal threads in an execution yields an execution with the same final memory. The
 /// sources of all reads form a word. An execution is omitted if exchanging two equal threads gives a lexicographically smaller
 /// word. Of the executions that differ by exchanges, the execution with the smallest word is never omitted.
 class equal_threads {

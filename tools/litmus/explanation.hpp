@@ -49,8 +49,8 @@ struct explanation {
   bool given_up = false;  ///< whether the search for the rule was stopped because it reached its limit of steps
 };
 
-/// Finds the basis of a test's verdict. The limit applies to the steps of all searches together. Throws `model::error` if the
-/// limit is too low for a verdict.
+/// Finds the basis of a test's verdict. The limit applies to the total number of steps in all searches. Throws `model::error`
+/// if the limit is too low for a verdict.
 [[nodiscard]] explanation find_explanation(const model::litmus_test& test, const model::search_options& options = {},
                                            const model::other_readings& rules = {});
 

@@ -46,7 +46,7 @@ class instruction_reader {
     i_.guard_negated = negated;
   }
 
-  /// Parses the instruction. Returns the label to which it jumps, or nothing if it does not jump.
+  /// Parses the instruction. Returns the label that it jumps to, or nothing if it does not jump.
   std::optional<token> read() {
     litmus_test::thread& t = at(test_.threads, thread_);
     if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {

@@ -10,8 +10,8 @@
 
 namespace membar::litmus_files::detail {
 
-/// Parses the operands after the mnemonic `word`, and appends the instruction to its thread. Returns the label to which the
-/// instruction jumps, or nothing if it does not jump.
+/// Parses the operands after the mnemonic `word`, and appends the instruction to its thread. Returns the label that the
+/// instruction jumps to, or nothing if it does not jump.
 [[nodiscard]] std::optional<token> read_instruction(lexer& in, declarations& names, int thread, const token& word);
 
 /// Parses an instruction with a predicate, beginning at the '@', in the same way as `read_instruction`.

@@ -10,7 +10,7 @@
 namespace membar::litmus_files {
 
 /// Returns the beginning of a report: the name and the version of its format. The version changes when a member is removed or
-/// changes its meaning.
+/// its meaning changes.
 [[nodiscard]] inline nlohmann::ordered_json document(const std::string& kind) {
   return {{"format", "membar-litmus " + kind}, {"format_version", 1}};
 }

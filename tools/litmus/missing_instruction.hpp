@@ -12,9 +12,9 @@
 
 namespace membar::litmus_files {
 
-/// If adding a single instruction for asynchronous operations or multimem addresses makes the condition of an allowed test
-/// forbidden, returns a sentence about the first such instruction. Returns an empty string if there is none, or if the test has
-/// jumps or a quantifier other than `exists`.
+/// If a single additional instruction for asynchronous operations or multimem addresses would forbid the condition of an
+/// allowed test, returns a sentence about the first such instruction. Returns an empty string if there is none, or if the test
+/// has jumps or a quantifier other than `exists`.
 ///
 /// The changed test must still have executions; otherwise, the instruction would rule out the whole program and not only the
 /// outcome.

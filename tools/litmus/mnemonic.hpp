@@ -107,7 +107,7 @@ struct mnemonic {
   return m;
 }
 
-/// Rejects a mnemonic that has a part without a known meaning.
+/// Rejects a mnemonic that contains an unknown part.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
     fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +

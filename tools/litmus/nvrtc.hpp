@@ -36,7 +36,7 @@ struct compilation {
 class nvrtc {
  public:
   /// Loads NVRTC from the file that the environment variable MEMBAR_NVRTC names. If the variable is not set, searches for
-  /// libnvrtc in the loader's path, in `folders` and in the usual places. Throws `std::runtime_error` if it is not found.
+  /// libnvrtc in the loader's path, in `folders` and in the usual places. Throws `std::runtime_error` if NVRTC is not found.
   explicit nvrtc(const std::vector<std::string>& folders = {});
 
   /// Returns the version in CUDA's encoding, for example 13000 for 13.0.

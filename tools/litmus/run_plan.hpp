@@ -16,8 +16,8 @@
 
 namespace membar::litmus_files {
 
-/// The maximum number of backward jumps of a thread in an instance. An instance that needs more is unfinished and has no
-/// outcome.
+/// The maximum number of backward jumps that a thread may make in an instance. An instance that needs more is unfinished and
+/// has no outcome.
 inline constexpr int jump_limit = 1000;
 
 /// Returns the number that represents the address of location `index` in registers and memory. The number fits into four bytes.

@@ -11,7 +11,8 @@
 
 namespace membar::litmus_files {
 
-/// The bounds for the searches of one test. An object belongs to the searching thread, and measures that thread's CPU time.
+/// The bounds for the searches of one test. An object of this type belongs to the searching thread, and measures that thread's
+/// CPU time.
 class search_bounds final : public model::search_control {
  public:
   /// `seconds` is the time limit; 0 means that there is no limit.

@@ -10,8 +10,7 @@
 
 namespace membar::litmus_files::detail {
 
-/// A register that is initialized with the address of shared memory. `owner` is a thread of the block to which that memory
-/// belongs.
+/// A register that is initialized with the address of shared memory. `owner` is a thread of the block that owns that memory.
 struct remote_address {
   token word;
   int thread = 0;

@@ -158,8 +158,8 @@ std::string thread_writer::plain(const model::operand& o) const {
   return o.is_register ? register_name(o.index) : literal(plan_->machine_value(o.value));
 }
 
-// Returns an expression for an operand of arithmetic whose value the compiler cannot predict: x + 0 or x ^ 0, whichever the
-// arithmetic does not cancel.
+// Returns an expression for an operand of arithmetic whose value the compiler cannot predict: x + 0 or x ^ 0, whichever does
+// not cancel out in that arithmetic.
 std::string thread_writer::opaque(const model::operand& o, operation what) {
   uses_zero_ = true;
   const bool sums = what == operation::add || what == operation::subtract;

@@ -106,7 +106,7 @@ struct accessed {
   }
 };
 
-/// A range of memory from a pointer to the next known pointer or the end of the memory.
+/// A range of memory that extends from a pointer to the next known pointer or to the end of the memory.
 struct stretch {
   u64 begin = 0, end = 0;
 };
@@ -117,7 +117,7 @@ using places_accessed = std::map<std::string, accessed>;
 struct guessed_accesses {
   std::vector<stretch> memory{};
   std::string place{};  ///< the location of the first access
-  bool write = false;   ///< some of the accesses may write
+  bool write = false;   ///< whether some of the accesses may write
 };
 
 /// The memory that a launch accesses, as addresses of its job.
@@ -127,12 +127,12 @@ struct footprint {
   places_accessed early_reads{}, early_writes{};
   /// accesses with `ld.global.nc` after the wait, which may be executed before the wait
   places_accessed read_only{};
-  bool waits = false;                                 ///< a thread waits for the preceding launches
-  bool launches_early = false;                        ///< a block allows the next launch to start before the block has waited
-  bool is_unknown = false;                            ///< nothing is known about the kernel, not even whether it waits
+  bool waits = false;           ///< whether a thread waits for the preceding launches
+  bool launches_early = false;  ///< whether a block allows the next launch to start before the block has waited
+  bool is_unknown = false;      ///< whether nothing is known about the kernel, not even whether it waits
   guessed_accesses may_access{}, may_access_early{};  ///< used if the launch could not be executed
 
-  /// Returns whether the launch after this one starts only after the launch before this one has ended.
+  /// Returns whether the next launch starts only after the preceding launch has ended.
   [[nodiscard]] bool launches_after_wait() const noexcept { return waits && !launches_early; }
   [[nodiscard]] accessed reads() const { return all(early_reads, late_reads); }
   [[nodiscard]] accessed writes() const { return all(early_writes, late_writes); }
@@ -401,7 +401,7 @@ class launch_reader {
   }
   accessed& place(places_accessed& all, const sanitize::observed_event& e) const { return all[place_of(*kernel_.code, *e.by)]; }
 
-  /// Determines the memory to which the launch's pointers point.
+  /// Determines the memory that the launch's pointers point to.
   void guess() {
     const std::string why_not = std::move(out_.why_not);
     out_ = {};
@@ -494,15 +494,15 @@ class job_analysis {
   struct earlier_launch {
     const recorded_launch* of = nullptr;
     bool predecessor = true;
-    bool ended_at_begin = false;  ///< the preceding launch has ended when the other launch starts
-    bool ended_at_wait = true;    ///< the preceding launch has ended when the other launch has waited
+    bool ended_at_begin = false;  ///< whether the preceding launch has ended when the other launch starts
+    bool ended_at_wait = true;    ///< whether the preceding launch has ended when the other launch has waited
     /// the name of a kernel between the two launches whose PTX could not be read: if it waits, no access is too early; empty if
     /// there is no such kernel
     std::string unknown{};
 
-    /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If this
-    /// launch waits before it allows the next launch to start, the start of the next launch also implies that the preceding
-    /// launch has ended.
+    /// Returns the preceding launch. If this launch waits, its end implies that the preceding launch has ended. If this launch
+    /// waits before it allows the next launch to start, the start of the next launch also implies that the preceding launch has
+    /// ended.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,
@@ -586,7 +586,7 @@ class job_analysis {
     return true;
   }
 
-  /// Compares the memory to which the launches' pointers point. Used if at least one of the two launches could not be executed.
+  /// Compares the memory that the launches' pointers point to. Used if at least one of the two launches could not be executed.
   bool compare_stretches(const footprint& mine, const footprint& its, const earlier_launch& other, dependent_row row) {
     const std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
     bool found = false;

@@ -10,7 +10,7 @@
 
 namespace membar_check {
 
-/// Launches of one kernel that follow launches of the same other kernel and have the same result.
+/// Launches of one kernel that have the same preceding kernel and the same result.
 struct dependent_row {
   enum class verdict_t : unsigned char {
     wrong,     ///< an early read of bytes that the other kernel writes, or an early write of bytes that it accesses
@@ -18,7 +18,7 @@ struct dependent_row {
   };
   verdict_t verdict = verdict_t::wrong;
   std::string kernel{}, other{};
-  bool predecessor = true;        ///< the other kernel is the direct predecessor, not an earlier launch
+  bool predecessor = true;        ///< whether the other kernel is the direct predecessor, not an earlier launch
   std::string reads{}, writes{};  ///< the early accesses, or "none"
   std::string sentence{};
   int launches = 1;

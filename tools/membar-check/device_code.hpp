@@ -15,12 +15,13 @@ namespace membar_check {
 
 /// A PTX text that a file contains or can be compiled to, or a cubin for which there is no PTX.
 struct ptx_source {
-  /// the path of the file; for a file in a wheel, the path of the wheel and the path in it: wheel.whl/package/library.so
+  /// the path of the file; for a file in a wheel, the path of the wheel and the path within the wheel:
+  /// wheel.whl/package/library.so
   std::string file;
   /// the number of the PTX in the file, counted from 1 in cuobjdump's order; 0 if the file is itself PTX or a source
   int number = 0;
   membar::intercept::packed_ptx packed;
-  bool machine_code = false;  ///< this is a cubin, and `number` counts the cubins of the file
+  bool machine_code = false;  ///< whether this is a cubin; `number` then counts the cubins of the file
 
   /// Returns the PTX after reading, compiling or decompressing it. Throws `model::error`.
   [[nodiscard]] std::string text() const;

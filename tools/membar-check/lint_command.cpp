@@ -408,7 +408,7 @@ class lint_report {
     out.write(std::cout);
   }
 
-  /// Returns a clause that says what was checked in code without PTX.
+  /// Returns a clause that describes what was checked in code without PTX.
   [[nodiscard]] std::string what_of_machine_code() const {
     if (!has_nvdisasm()) {
       return "they were not linted (to check programmatic dependent launches in them, install nvdisasm, for example "

@@ -8,8 +8,8 @@
 
 namespace membar_check {
 
-/// Runs the command with the words after `lint`. Returns the exit status: 1 if a warning's confidence is at least the one given
-/// by `--fail-on`, 2 if something could not be read, and otherwise 0.
+/// Runs the command with the words after `lint`. Returns the exit status: 1 if a warning has at least the confidence that
+/// `--fail-on` specifies, 2 if something could not be read, and otherwise 0.
 [[nodiscard]] int lint_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

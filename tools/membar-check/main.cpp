@@ -93,7 +93,7 @@ int read_kernels(const std::string& path) {
 
 bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
 
-/// Returns a copy of the request with which explorations report their progress.
+/// Returns a copy of the request that makes explorations report their progress.
 request watched_by(membar_check::progress_line& progress, request how) {
   how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
   return how;
@@ -133,7 +133,7 @@ void look_for_changes(const checked_file& file, const request& asked, report& ou
   }
 }
 
-/// Explores a file. If it has host memory, also determines whether devices and host threads access that memory.
+/// Explores a file. If its scenario uses host memory, also determines whether devices and host threads access that memory.
 void explore(checked_file& file, const request& how) {
   const check::check_property holds = file.prepared.property();
   check::object_users users(file.prepared.checked);

@@ -11,7 +11,7 @@ namespace membar_check {
 /// Returns whether nvdisasm is available: as $NVDISASM, on the PATH, or in /usr/local/cuda.
 [[nodiscard]] bool has_nvdisasm();
 
-/// Returns the output of `nvdisasm -c` for a cubin. Throws `model::error` with the message of nvdisasm if it fails.
+/// Returns the output of `nvdisasm -c` for a cubin. Throws `model::error` with nvdisasm's message if nvdisasm fails.
 [[nodiscard]] std::string disassembled(std::string_view cubin);
 
 }  // namespace membar_check

@@ -14,7 +14,7 @@ namespace membar_check {
 
 /// A line of a source file.
 struct source_place {
-  std::string path{};  ///< empty: unknown
+  std::string path{};  ///< empty if it is unknown
   int line = 0;
 };
 

@@ -17,7 +17,7 @@ namespace membar_check {
 /// The parameters of a tensor map. Enumerations have the numeric values of `cuTensorMapEncodeTiled`.
 struct recorded_tensor_map {
   std::uint64_t address = 0;  ///< the address in the process
-  std::string mode{};         ///< empty: tiled mode
+  std::string mode{};         ///< empty for tiled mode
   unsigned type = 0, interleave = 0, swizzle = 0, fill = 0;
   std::vector<std::uint64_t> extents{}, strides{}, box{}, steps{};
 };
@@ -49,7 +49,7 @@ struct address_space {
     return found == tensor_maps->end() ? nullptr : &found->second;
   }
 
-  /// Returns the job's address for memory with `bytes` bytes, or 0 if a program cannot have this address.
+  /// Returns the job's address for memory with `bytes` bytes, or 0 if programs cannot use this address.
   [[nodiscard]] std::uint64_t in_job(std::uint64_t address, std::uint64_t bytes = 1) const noexcept {
     constexpr unsigned address_bits = 57;
     constexpr std::uint64_t lowest = 65536;
@@ -73,7 +73,7 @@ struct recorded_memory {
   std::uint64_t bytes = 0;
   std::string kind{};
   int device = 0;
-  std::uint64_t range = 0;  ///< the job's address of the reserved address range that contains the memory; 0: none
+  std::uint64_t range = 0;  ///< the job's address of the reserved address range that contains the memory; 0 if there is none
   bool copied = false;
   std::string contents{};  ///< without trailing zeros
   shared_space space{};    ///< the address space of the pointers in the contents
@@ -106,7 +106,7 @@ struct recorded_launch {
   int graph_launch = 0, node = 0;
   std::vector<int> nodes_before{};
   std::set<int> before{};  ///< the indices of launches that have ended when this launch starts
-  int follows = 0;         ///< the number of the preceding launch in the same stream, if it was recorded; 0: not known
+  int follows = 0;         ///< the number of the preceding launch in the same stream, if it was recorded; 0 if it is not known
   int depends_on = -1;     ///< the index of the launch on which this launch depends programmatically
   int group = -1;          ///< the number of its group; each group becomes a scenario
 

@@ -100,7 +100,7 @@ class launch_groups {
   }
 
   /// Adds launches that run between two launches of a group and share memory with them, because they change the memory contents
-  /// that the second of the two finds.
+  /// that the second launch finds.
   void join_between() {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
@@ -245,8 +245,8 @@ struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
-  bool is_elsewhere = false;  ///< another process maps this memory at a different offset in its reserved address range
-  bool is_partial = false;    ///< a part of the memory was not copied, and is zero in the scenario
+  bool is_elsewhere = false;  ///< whether another process maps this memory at a different offset in its reserved address range
+  bool is_partial = false;    ///< whether a part of the memory was not copied, and is zero in the scenario
 };
 
 /// Writes one scenario.
@@ -329,8 +329,8 @@ class scenario_writer {
     }
   }
 
-  /// Merges a later window of the same allocation, which may start earlier or extend further. The contents are those recorded
-  /// first, from before all launches.
+  /// Merges a later window of the same allocation, which may start earlier or extend further. The contents are those that were
+  /// recorded first, before all launches.
   void merge(scenario_memory& into, const recorded_memory& m) {
     recorded_memory& of = into.of;
     const u64 begin = std::min(of.address, m.address);
@@ -402,7 +402,7 @@ class scenario_writer {
         }
       }
     }
-    // The memory is sorted by the order in which the names were found. Memory that no pointer leads to is omitted.
+    // The memory is sorted in the order in which the names were found. Memory that no pointer leads to is omitted.
     std::vector<scenario_memory> kept;
     for (const std::size_t k : named_) {
       kept.push_back(std::move(memory_[k]));
@@ -962,7 +962,7 @@ recording write_recording(const fs::path& records, const fs::path& output, const
 
 namespace {
 
-/// Returns the mangled name without the words by which nvcc distinguishes translation units: the name of an anonymous
+/// Returns the mangled name without the words that nvcc uses to distinguish translation units: the name of an anonymous
 /// namespace, `<length>_GLOBAL__N__<hash>...`, and the prefix of kernels in relocatable code, `__nv_static_<length>__...`.
 /// These words contain a hash, which differs between two compilations of the same kernel.
 std::string without_unit(std::string name) {

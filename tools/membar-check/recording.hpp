@@ -20,8 +20,8 @@ struct recording {
 };
 
 struct recording_options {
-  bool unknown_floats = false;  ///< possible floats in memory contents become unknown values
-  bool shrink = false;          ///< launches that are too large to explore get smaller grids if possible
+  bool unknown_floats = false;  ///< whether possible floats in memory contents become unknown values
+  bool shrink = false;          ///< whether launches that are too large to explore get smaller grids if possible
 };
 
 /// Reads the records of all processes in a folder and writes scenarios, PTX and memory contents to another folder. Only the
@@ -29,8 +29,8 @@ struct recording_options {
 [[nodiscard]] recording write_recording(const std::filesystem::path& records, const std::filesystem::path& output,
                                         const recording_options& how);
 
-/// Adds the PTX text `ptx` to a scenario that was recorded without PTX. Writes the PTX to a file next to the scenario, to which
-/// the scenario then refers. Returns the path of the PTX. Throws `model::error` if a kernel is missing.
+/// Adds the PTX text `ptx` to a scenario that was recorded without PTX. Writes the PTX to a file next to the scenario, and
+/// makes the scenario refer to this file. Returns the path of the PTX. Throws `model::error` if a kernel is missing.
 [[nodiscard]] std::string attach_ptx(const std::filesystem::path& scenario, const std::string& ptx);
 
 }  // namespace membar_check

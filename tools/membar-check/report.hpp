@@ -42,7 +42,7 @@ class report {
 
   /// Reports the status of a file and its findings.
   virtual void result(const checked_file& file) = 0;
-  /// Reports a set of changes that make the file verify.
+  /// Reports a set of changes with which the file is verified.
   virtual void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) = 0;
   /// Reports the memory orders of a verified file that are stronger than necessary.
   virtual void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs& costs) = 0;

@@ -22,17 +22,17 @@ enum class report_format : std::uint8_t { text, json, sarif };
 struct request {
   membar::check::check_options options{};
   std::vector<std::string> files{};
-  std::string litmus{};  ///< the file for findings in the form of litmus tests; empty: none
+  std::string litmus{};  ///< the file for findings in the form of litmus tests; empty if there is none
   std::string dot{};
-  std::string costs{};        ///< a file with costs; empty: the built-in table
-  std::uint64_t repair = 0;   ///< the maximum number of changes in a repair; 0: no search for repairs
+  std::string costs{};        ///< a file with costs; if empty, the built-in table is used
+  std::uint64_t repair = 0;   ///< the maximum number of changes in a repair; 0 if repairs are not searched for
   std::uint64_t events = 10;  ///< the maximum number of events to show per finding
-  bool fill_events = false;   ///< show this number of events even if some of them are less informative
+  bool fill_events = false;   ///< whether to show this number of events even if some of them are less informative
   bool all_events = false;
   bool ptx = false;
   bool quiet = false;
   report_format format = report_format::text;
-  bool read = false;  ///< the files are sources, for which the command reports only whether they can be read
+  bool read = false;  ///< whether the files are sources, for which the command reports only whether they can be read
 };
 
 /// Parses the command line. If it contains `--help` or `--version`, or is invalid, returns nothing and sets `status` to the

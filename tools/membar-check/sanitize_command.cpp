@@ -244,8 +244,8 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
 
 // ---- reports
 
-/// Says which kind of order is missing between the accesses of a race. Returns an empty string if something orders the accesses,
-/// or if a barrier of the block is missing, which the notes on the finding say.
+/// Describes which kind of order is missing between the accesses of a race. Returns an empty string if something orders the
+/// accesses, or if a barrier of the block is missing, which the notes on the finding already report.
 [[nodiscard]] std::string missing_order(const sanitize::sanitizer_finding& f) {
   const check::program& p = *f.found.whole;
   if (!f.unordered) {
@@ -278,7 +278,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
 
 /// The sentences that explain a finding.
 struct explanation {
-  std::string missing{};  ///< empty: none
+  std::string missing{};  ///< empty if there is none
   std::vector<std::string> notes{};
 };
 [[nodiscard]] explanation explanation_of(const sanitize::sanitizer_finding& f) {
@@ -300,7 +300,7 @@ void show_threads(const check::program& p, const check::finding& f, source_lines
   }
 }
 
-/// Shows the findings of a file. A note on several of them is shown once.
+/// Shows the findings of a file. A note that applies to several of them is shown only once.
 void show_findings(const sanitized_file& file) {
   source_lines lines;
   std::set<std::string> noted;

@@ -11,7 +11,7 @@ namespace membar_check {
 
 namespace check = membar::check;
 
-/// Parses the scenario in the text of a file, including the files to which it refers.
+/// Parses the scenario in the text of a file, including the files that it refers to.
 [[nodiscard]] check::scenario scenario_of(const std::string& path, const std::string& text);
 
 /// Returns the PTX of a scenario's source. It is shared between scenarios with the same source and options.

@@ -71,7 +71,7 @@ struct form {
   check::prepared_scenario prepared{};
   check::check_result result{};
   witness::witness_program program{};
-  /// the launches were on several devices and have been moved to one device
+  /// whether the launches were on several devices and have been moved to one device
   bool moved = false;
   check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels without delays
 };
@@ -91,7 +91,7 @@ struct outcome {
   std::vector<arm> arms{};
   std::string no_gpu{};
   std::string failed{};  ///< the driver's error message, or how the process ended
-  bool stuck = false;    ///< kernels were launched and did not finish
+  bool stuck = false;    ///< whether kernels were launched and did not finish
 
   [[nodiscard]] std::uint64_t bad(bool delayed) const {
     std::uint64_t sum = 0;

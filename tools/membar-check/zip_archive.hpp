@@ -16,7 +16,7 @@ struct zip_member {
   bool is_deflated = false;
   std::string_view packed;  ///< the compressed bytes in the archive
   std::size_t bytes = 0;    ///< the uncompressed size
-  bool is_readable = true;  ///< not encrypted and compressed with a supported method
+  bool is_readable = true;  ///< whether it is unencrypted and compressed with a supported method
 };
 
 [[nodiscard]] bool is_zip(std::string_view file);

@@ -265,8 +265,8 @@ class kernels_of_name {
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in the order in which they were made. The records
-  /// may lack some launches, and they do not show which ones.
+  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in the order in which they were made. Some
+  /// launches may be missing from the records, which do not show which launches these are.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checks a list: finds kernels that would be moved to a different domain from a kernel with which they may synchronize.
+/// Checks a list: finds kernels that the list would move to a different domain than a kernel that they may synchronize with.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ struct synchronization {
   scopes releases, acquires, atomics;
 };
 
-/// Returns whether one kernel releases and the other acquires, or both perform atomic operations, and at least one of these
-/// operations has a scope narrower than the system. Across domains, such operations impose no order and are not atomic.
+/// Returns whether one kernel releases and the other acquires, or both perform atomic operations, with at least one of these
+/// operations at a scope narrower than the system. Across domains, such operations impose no order and are not atomic.
 [[nodiscard]] bool needs_one_domain(const synchronization& a, const synchronization& b) noexcept;
 
 /// Returns the synchronization in the PTX entry `name`. If the entry calls functions, the synchronization in the module's

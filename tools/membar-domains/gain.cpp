@@ -207,7 +207,7 @@ namespace {
 
 constexpr std::size_t resamples = 400;
 
-/// The index of the unmodified program's times, to which the control is compared. A lane without a control, such as a graph
+/// The index of the unmodified program's times, with which the control is compared. A lane without a control, such as a graph
 /// that is instantiated twice, uses half of its unmodified turns as its control.
 constexpr std::size_t reference = 3;
 using sides = std::array<turns, 4>;

@@ -23,18 +23,18 @@ struct lane_times {
   std::vector<double> alone;
   std::array<turns, 3> beside;  ///< for each `mode`: the times of units that ran concurrently with listed kernels
   std::vector<double> overlap;  ///< for each concurrent unit, the fraction of its time during which listed kernels ran
-  bool distinguished = true;    ///< the lane could be identified in each run
+  bool distinguished = true;    ///< whether the lane could be identified in each run
 };
 
 /// Groups ticks, which are the recorded units of work, by the kernels that ran concurrently with them. A tick is alone if no
-/// listed kernel ran during it. It belongs to a mode if listed kernels of only this mode ran during it, for at least half of
-/// the lane's usual fraction of time. At the edge of a turn, kernels overlap with only a part of a unit. A turn consists of the
-/// kernels of one mode up to the next change of mode.
+/// listed kernel ran during it. A tick belongs to a mode if the only listed kernels that ran during it were of this mode, and
+/// they ran for at least half of the lane's usual fraction of time. At the edge of a turn, kernels overlap with only a part of
+/// a unit. A turn consists of the kernels of one mode up to the next change of mode.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 /// Joins the lanes of all processes and runs. Lanes with the same name are the same lane in all runs. If a run has several
-/// lanes with the same name, they are identified by their order, which may differ from run to run. Therefore, they count as not
-/// distinguished if their times differ.
+/// lanes with the same name, they are identified by their order, which may differ from run to run. Therefore, such lanes count
+/// as indistinguishable if their times differ.
 [[nodiscard]] std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_times>>>& runs);
 
 struct estimate {

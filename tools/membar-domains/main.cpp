@@ -173,8 +173,8 @@ std::string picture_of(const watched& seen) {
   return out;
 }
 
-/// Reports if CUPTI recorded too few kernels. Up to half may be missing without a report, because captured work is launched
-/// later.
+/// Reports if CUPTI recorded too few kernels. Up to half of the kernels may be missing without a report, because captured work
+/// is launched later.
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {

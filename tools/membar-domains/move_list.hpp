@@ -49,7 +49,7 @@ struct rule {
   std::string pattern;
   std::regex compiled;
   int line = 0;
-  bool far = false;  ///< the rule applies only to launches with a pointer to peer or host memory
+  bool far = false;  ///< whether the rule applies only to launches with a pointer to peer or host memory
   verdict checked = verdict::unchecked;
   std::string warning;
 };

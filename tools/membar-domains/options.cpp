@@ -35,7 +35,7 @@ CLI::Validator text_or_json() {
           "", ""};
 }
 
-/// Describes the words before "--". Every option is described only here.
+/// Describes the words before "--". This is the only place where options are described.
 class command_line {
  public:
   explicit command_line(options& out) {

@@ -25,8 +25,8 @@ struct options {
   std::vector<std::string> program;
 };
 
-/// Parses the command line. `words` does not include the command's name. Throws an `error` that contains the wrong word, what
-/// is allowed and what to write instead.
+/// Parses the command line. `words` does not include the command's name. Throws an `error` that names the wrong word and says
+/// what is allowed and what to write instead.
 [[nodiscard]] options parse_options(const std::vector<std::string>& words);
 
 [[nodiscard]] std::string usage();

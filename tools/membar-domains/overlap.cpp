@@ -356,7 +356,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
 
 namespace {
 
-/// The short names of remote kernels that ran concurrently with others. At most three are in the text.
+/// The short names of remote kernels that ran concurrently with others. At most three of them are listed.
 struct name_list {
   std::string text;
   bool many = false;
@@ -402,7 +402,7 @@ std::string about_room(const overlap_report& report) {
                    " ms longer than when no other kernel ran: moving a kernel to another domain does not free multiprocessors.";
 }
 
-/// Returns a sentence that says why the report has no delay, or an empty string.
+/// Returns a sentence that explains why the report contains no delay, or an empty string.
 std::string about_names(const overlap_report& report) {
   return report.distinguished() ? ""
                                 : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +

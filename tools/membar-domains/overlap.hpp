@@ -36,10 +36,10 @@ struct boundary {
   std::size_t alone = 0, beside = 0;
   double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
   double held_up = 0;  ///< the delay of each concurrent boundary in µs; 0 if it is not known
-  /// this row contains only boundaries concurrent with a remote kernel that fills the device; other boundaries are in another
-  /// row
+  /// whether this row contains only boundaries concurrent with a remote kernel that fills the device; other boundaries are in
+  /// another row
   bool no_room = false;
-  bool known = false;  ///< the delay is known, because both conditions were seen often enough
+  bool known = false;  ///< whether the delay is known, that is, both conditions were seen often enough
   double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
 };
 
@@ -49,11 +49,11 @@ struct remote_kernel {
   std::size_t count = 0;
   double total_ms = 0;
   double shared_ms = 0;                 ///< how long kernels of other streams ran at the same time
-  bool alone_of_its_short_name = true;  ///< no other kernel has the same short name
+  bool alone_of_its_short_name = true;  ///< whether no other kernel has the same short name
   std::size_t near = 0;                 ///< the number of launches without far pointers, which do not count as remote
   std::size_t fills = 0;                ///< the number of launches whose blocks fill the device
-  bool distinguished = true;            ///< the far launches could be distinguished from the others
-  bool already_isolated = false;        ///< the program itself runs this kernel in another domain
+  bool distinguished = true;            ///< whether the far launches could be distinguished from the others
+  bool already_isolated = false;        ///< whether the program itself runs this kernel in another domain
 };
 
 struct overlap_report {
@@ -81,7 +81,7 @@ inline constexpr double longest_gap_us = 50;
 /// Kernels that run longer than this share bandwidth with the remote kernel. For them, only the gap after the kernel is
 /// evaluated.
 inline constexpr double longest_small_kernel_us = 20;
-/// The minimum number of boundaries of a kind that must be recorded, both alone and concurrent.
+/// The minimum number of boundaries of a kind that must be recorded, both alone and concurrently with a remote kernel.
 inline constexpr std::size_t enough = 5;
 
 /// Finds the overlaps. `why_remote` returns why a kernel with this recorded name counts as remote, or an empty string if it

@@ -21,7 +21,7 @@ std::string xml(const std::string& text) {
   return out;
 }
 
-/// A delayed boundary, with the times at which it should have ended and at which it ended.
+/// A delayed boundary, with the time at which it should have ended and the time at which it did end.
 struct held {
   std::uint64_t start, end;
   std::uint32_t device, stream;

@@ -12,7 +12,7 @@ namespace membar_domains {
 
 namespace environment {
 inline constexpr const char* job = "MEMBAR_DOMAINS_JOB";    ///< watch, try, apply or run
-inline constexpr const char* off = "MEMBAR_DOMAINS_OFF";    ///< not empty: the library does nothing
+inline constexpr const char* off = "MEMBAR_DOMAINS_OFF";    ///< if it is not empty, the library does nothing
 inline constexpr const char* list = "MEMBAR_DOMAINS_LIST";  ///< the path of the list
 /// the text of the list, because other hosts do not have the file
 inline constexpr const char* rules = "MEMBAR_DOMAINS_RULES";
@@ -38,8 +38,8 @@ struct process_state {
   static constexpr std::uint64_t magic_value = 0x3230444d42524d4dULL;
   std::uint64_t magic = magic_value;
   std::uint32_t pid = 0;
-  std::atomic<std::int32_t> cu_init{-1};  ///< the result of cuInit; -1: cuInit was not called
-  /// the domain count of the first device on which a kernel was launched; 0: not queried
+  std::atomic<std::int32_t> cu_init{-1};  ///< the result of cuInit; -1 if cuInit was not called
+  /// the domain count of the first device on which a kernel was launched, or 0 if it has not been queried
   std::atomic<std::int32_t> domains{0};
   std::atomic<std::uint64_t> refused{0};  ///< the number of listed kernels that could not be moved and ran unmoved
   std::atomic<std::uint64_t> nodes{0};    ///< the number of listed kernels in instantiated graphs

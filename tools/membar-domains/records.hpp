@@ -43,9 +43,9 @@ struct kernel_record {
   std::uint32_t device = 0, stream = 0, graph = 0;
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
-  std::uint32_t launch = 0;  ///< the number of the launching call; 0: not known
-  bool fills = false;        ///< its blocks filled the device
-  /// whether the launch had no far pointers although other launches of the same kernel name had some; set by
+  std::uint32_t launch = 0;  ///< the number of the launching call; 0 if it is not known
+  bool fills = false;        ///< whether its blocks filled the device
+  /// whether the launch had no far pointers although other launches of kernels with the same name had some; set by
   /// `distinguish_launches`
   bool near = false;
 };
@@ -102,8 +102,9 @@ struct records {
 [[nodiscard]] records read_records(std::istream& in);
 
 /// Determines which launches are far, for all names for which `by_pointer` returns true. These names count as remote only
-/// because of pointers. Launches outside graphs are matched by their order, which is the order of CUPTI's numbers, if both
-/// counts are equal. Launches in graphs are distinguished if all nodes of a name are alike.
+/// because of pointers. Launches outside graphs are matched by their order, which is the order of CUPTI's numbers, if the
+/// library and CUPTI have counted the same number of launches. Launches in graphs are distinguished if all nodes of a name are
+/// alike.
 void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
 
 }  // namespace membar_domains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command `membar-litmus`, which decides litmus tests with the PTX memory model and runs them on GPUs.
+/// The command `membar-litmus`, which evaluates litmus tests under the PTX memory model and runs them on GPUs.
 #include <litmus/equal_threads.hpp>
 #include <litmus/explain.hpp>
 #include <litmus/files.hpp>

@@ -43,7 +43,7 @@ enum status : int {
 /// Compiles each test, and prints the size of its code and whether the cache contained it.
 [[nodiscard]] int compile_only(const run_request& request);
 
-/// Runs each test on the GPU and prints a report. In a build without a CUDA toolkit, reports that this is not possible.
+/// Runs each test on the GPU and prints a report. In a build without a CUDA toolkit, reports that tests cannot be run.
 [[nodiscard]] int run_on_gpu(const run_request& request);
 
 /// Returns a compiler that uses the cache that the request specifies.

@@ -111,7 +111,7 @@ struct test_pair {
   return made;
 }
 
-/// Moves threads that wait to the end of each launch. All other threads keep the file's order. With a fixed run order, the
+/// Moves waiting threads to the end of each launch. All other threads keep the file's order. With a fixed run order, the
 /// threads that a waiting thread waits for have then already begun. In the file's order, warps that begin with a waiting thread
 /// could wait for each other until they leave their loops. Returns whether any thread on a GPU waits.
 [[nodiscard]] bool move_waiting_threads_last(const run_plan& plan, litmus::placement& where) {

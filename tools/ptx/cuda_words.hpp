@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How CUDA C++ and membar spell the operations to which PTX gives an order and a scope. The tools print these spellings next
-/// to the PTX.
+/// How the operations that have an order and a scope in PTX are spelled in CUDA C++ and membar. The tools print these spellings
+/// next to the PTX.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -42,7 +42,7 @@ inline constexpr cuda_function cuda_functions[] = {
     {op::reduction, model::operation::increment, "", "inc"},
     {op::reduction, model::operation::decrement, "", "dec"}};
 
-/// The names of orders and scopes in C++, after `memory_order_` and `thread_scope_`.
+/// The names of orders and scopes in C++, without the prefixes `memory_order_` and `thread_scope_`.
 inline constexpr meaning<memory_order> cuda_order_words[] = {{"relaxed", memory_order::relaxed},
                                                              {"acquire", memory_order::acquire},
                                                              {"release", memory_order::release},

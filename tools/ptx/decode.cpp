@@ -193,8 +193,8 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables with the same name are in different scopes and are not used at the same time, so they share memory of the
-      // largest size
+      // variables with the same name are in different scopes and are not used at the same time, so they share memory that has
+      // the size of the largest variable
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -414,7 +414,7 @@ class kernel_decoder {
   }
 
   /// Adds the carry flag, which has its own register, as a source if the instruction reads it, and as a destination if the
-  /// instruction sets it. If the instruction does not read it, adds 0 as the source.
+  /// instruction sets it. If the instruction does not read the carry flag, adds 0 as the source.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];

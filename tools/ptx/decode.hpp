@@ -44,7 +44,7 @@ struct kernel_code {
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory, with their offsets
   std::vector<std::string> files;
   bool tensor_memory = false;  ///< whether the kernel allocates tensor memory
-  int most_threads = 0;        ///< the number of threads per block to which the kernel is limited; 0: not limited
+  int most_threads = 0;        ///< the number of threads per block to which the kernel is limited; 0 if it is not limited
   bool pairs = false;          ///< whether the kernel has instructions with `.cta_group::2`
   /// whether an instruction starts an operation that holds registers until a thread waits for the operation
   bool holds_registers = false;
@@ -71,8 +71,8 @@ struct module_layout {
 }
 
 /// Assigns an address to every variable of a module. Each variable is followed by a gap that no access may reach into. If
-/// `last`, the layout of another device, is given, managed variables keep the addresses that it gives them, and all other
-/// variables are placed after it.
+/// `last`, the layout of another device, is given, managed variables keep their addresses in `last`, and all other variables
+/// are placed after that layout.
 [[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
 /// Marks the instructions that are targets of backward jumps.

@@ -12,7 +12,7 @@
 
 namespace membar::ptx {
 
-/// A loop that accesses no memory, does not synchronize, and changes nothing on which the end of the loop depends.
+/// A loop that accesses no memory, does not synchronize, and changes nothing that the end of the loop depends on.
 struct endless_loop {
   std::vector<std::int32_t> body{};  ///< its instructions, in the order of the code
   std::int32_t jump = 0;             ///< its backward jump

@@ -236,7 +236,7 @@ inline constexpr std::uint8_t second_is_signed = 2;
 inline constexpr std::uint8_t two_products = 4;
 inline constexpr std::uint8_t of_upper_products = 8;
 
-/// The number of bits of an mbarrier's arrival count. Source: PTX ISA, "Contents of the mbarrier object".
+/// The width of an mbarrier's arrival count, in bits. Source: PTX ISA, "Contents of the mbarrier object".
 inline constexpr int mbarrier_count_bits = 20;
 
 /// The text of a `trap` that represents a failed `assert`.

@@ -87,7 +87,7 @@ struct ptx_function {
   std::vector<ptx_register> registers{};
   std::vector<ptx_statement> body{};
   int line = 0;
-  int most_threads = 0;  ///< for a kernel: the limit on threads per block from `.maxntid` or `.reqntid`; 0: no limit
+  int most_threads = 0;  ///< for a kernel: the limit on threads per block from `.maxntid` or `.reqntid`; 0 if there is no limit
 };
 
 /// A PTX module.

@@ -458,7 +458,7 @@ constexpr bool spellings_differ() {
 }
 static_assert(spellings_differ());
 
-/// Calls `each` with the words of a spelling that follow its name, until it returns false.
+/// Calls `each` with the words of a spelling that follow its name, until `each` returns false.
 template <class Each>
 bool all_words(std::string_view spelling, const Each& each) {
   std::size_t dot = spelling.find('.');

@@ -41,8 +41,8 @@ enum class operand_shape : unsigned char {
   tensor_product
 };
 
-/// The operands of an opcode. For the shapes `registers`, `sources` and `addresses`, the limits are for the number of sources,
-/// and `results` is the maximum number of results; each register in a list counts. For other shapes, the limits are for the
+/// The operands of an opcode. For the shapes `registers`, `sources` and `addresses`, the limits apply to the number of sources,
+/// and `results` is the maximum number of results; each register in a list counts. For other shapes, the limits apply to the
 /// number of operands.
 struct operand_form {
   operand_shape shape = operand_shape::none;

@@ -188,7 +188,7 @@ class ptx_reader {
       } else if (token.is(".v2") || token.is(".v4")) {
         lanes = static_cast<std::uint64_t>(token.text[2] - '0');
       } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
-        // describes the memory to which a pointer parameter points
+        // describes the memory that a pointer parameter points to
       } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
         refuse(token, "the type " + quote(token.text) + " of a variable is not known");
       }

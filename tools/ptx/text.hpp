@@ -9,7 +9,7 @@
 
 namespace membar::ptx {
 
-/// A part of a module at its outermost level.
+/// A top-level part of a module.
 struct ptx_part {
   enum class kind_t : unsigned char { directive, kernel, function, variable, other };
   kind_t kind = kind_t::other;
@@ -26,11 +26,11 @@ struct ptx_part {
 /// Returns whether the kernel may synchronize threads, which is the case if it contains an atomic operation, a fence, an
 /// ordered or volatile access, an mbarrier instruction, an asynchronous copy, store or reduction, a cluster barrier, a
 /// programmatic launch, or an instruction whose name begins with `multimem`, `wgmma`, `tcgen05`, `st.bulk` or
-/// `tensormap.replace`. If it calls functions, all functions of the module are also considered.
+/// `tensormap.replace`. If the kernel calls functions, all functions of the module are also considered.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
-/// Returns the module without the kernels that are not in `kernels`, without variables that nothing refers to, and without
-/// debug sections.
+/// Returns the module without the kernels that are not in `kernels`, without unreferenced variables, and without debug
+/// sections.
 [[nodiscard]] std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels);
 
 }  // namespace membar::ptx

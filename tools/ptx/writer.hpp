@@ -35,7 +35,7 @@ namespace membar::ptx {
 /// opens its body, and one for each declaration and statement.
 class kernel_writer {
  public:
-  /// Creates a kernel whose head is in line `line`.
+  /// Creates a kernel whose head is on line `line`.
   kernel_writer(std::string name, int line);
 
   /// Declares registers of a type, as in `.reg .b64 %r<count>`, and returns them.

@@ -152,7 +152,7 @@ class clock {
 
   void join(const clock& other) { static_cast<void>(join(root_, other.root_, no_base)); }
   /// Joins `other` into this clock like `join(other)`, but faster. This clock must have been derived from `base`, an earlier
-  /// value of `other`, so only the later changes of `other` are examined.
+  /// value of `other`, so only the later changes to `other` are examined.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
   /// Sets each key's time to the earlier of its times in the two clocks.
@@ -174,7 +174,7 @@ class clock {
   static constexpr std::uint64_t node_bytes = 144;
 
  private:
-  /// 0: no time is known; an odd number: a time; any other number: a node
+  /// 0 if no time is known, an odd number for a time, or any other number for a node
   using slot = std::uint64_t;
   using node = detail::clock_node;
   static_assert(sizeof(node) == node_bytes);

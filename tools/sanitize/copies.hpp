@@ -3,7 +3,7 @@
 /// Performs asynchronous operations. Each operation is performed as a whole, at a time that the schedule chooses between the
 /// start of the operation and the wait for it.
 ///
-/// An operation has its own key. It happens after the events that precede its start, through its proxy. Only the operation's
+/// An operation has its own key. Through its proxy, it happens after the events that precede its start. Only the operation's
 /// completion orders its accesses before later events of other threads. `check::copy_started` determines the accesses.
 #pragma once
 

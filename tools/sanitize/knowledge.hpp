@@ -79,10 +79,10 @@ struct knowledge {
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
-  bool several = false;     ///< the head combines releases of several blocks that the scope includes
-  bool fence = false;       ///< a one-directional proxy fence, which passes on only what fences of its kind release
-  bool restricted = false;  ///< a fence that applies only to the initialization of mbarriers
-  bool copy = false;        ///< the completion of an asynchronous operation, which takes effect at its mbarrier
+  bool several = false;  ///< whether the head combines releases of several blocks that the scope includes
+  bool fence = false;    ///< whether it is a one-directional proxy fence, which passes on only what fences of its kind release
+  bool restricted = false;  ///< whether it is a fence that applies only to the initialization of mbarriers
+  bool copy = false;        ///< whether it is the completion of an asynchronous operation, which takes effect at its mbarrier
   ptx::one_way fenced = ptx::one_way::async;
   std::uint64_t serial = 0;  ///< the serial number of the head's first version; later versions only add to `known`
   std::shared_ptr<knowledge> known{};

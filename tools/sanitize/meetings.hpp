@@ -75,7 +75,7 @@ class meetings {
     return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
   }
 
-  /// Called when a thread of the block has exited, which may release others.
+  /// Called when a thread of the block has exited, which may release other threads.
   void left(block& b) {
     for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
       const std::size_t before = b.meetings.size();

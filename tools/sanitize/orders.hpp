@@ -86,7 +86,7 @@ class thread_order {
     }
   }
 
-  /// Performs a strong read. The thread's later events happen after the writes with which the read synchronizes. If `red` is
+  /// Performs a strong read. The thread's later events happen after the writes that the read synchronizes with. If `red` is
   /// set, the read cannot form a pattern with a later fence.
   void read(lane& l, const access& a, memory_order order, bool red, bool passes) {
     const auto it = state_.cells.find(a.address);

@@ -47,7 +47,7 @@ struct part_result {
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
   std::uint64_t writes = 0;
-  bool whole = false;  ///< all threads of the part have exited the kernel
+  bool whole = false;  ///< whether all threads of the part have exited the kernel
 };
 
 using part_results = std::vector<std::unique_ptr<part_result>>;

@@ -17,7 +17,7 @@ namespace membar::sanitize {
 
 class object;
 
-/// A page of 256 bytes. Until the part writes to a word, the word has its value from before the part.
+/// A page of 256 bytes. Until the part writes to a word, the word keeps the value that it had before the part started.
 struct private_page {
   static constexpr unsigned shift = 8;
   static constexpr std::uint64_t bytes = std::uint64_t{1} << shift;
@@ -28,7 +28,7 @@ struct private_page {
   object* of = nullptr;       ///< the object in the run's memory
   std::uint64_t read = 0;     ///< one bit for each word that the part has read
   std::uint64_t written = 0;  ///< one bit for each word that the part has written
-  bool has_unknown = false;   ///< the part has written an unknown value
+  bool has_unknown = false;   ///< whether the part has written an unknown value
   std::array<std::uint8_t, words> marks{};
   alignas(16) std::array<std::byte, bytes> data{};
   std::array<cell, words> cells{};
@@ -39,7 +39,7 @@ struct private_page {
 /// The pages of one part. Each page is created at its first access.
 class private_pages {
  public:
-  /// The maximum number of pages of a part. A part that needs more is abandoned.
+  /// The maximum number of pages in a part. A part that needs more is abandoned.
   static constexpr std::size_t most = 16384;
 
   /// Returns the page with this number, or null if it does not exist.

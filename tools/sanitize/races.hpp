@@ -20,9 +20,9 @@ struct access {
   std::uint8_t bytes = 0;
   bool writes = false;
   bool strong = false;
-  bool rmw = false;     ///< the access is half of a read-modify-write
-  bool changes = true;  ///< the access writes a value other than the current one
-  /// the access is a strong read of a strong write's value, and each of the two is in the other's scope
+  bool rmw = false;     ///< whether the access is half of a read-modify-write
+  bool changes = true;  ///< whether the access writes a value other than the current one
+  /// whether the access is a strong read of a strong write's value, and each of the two is in the other's scope
   bool observes = false;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
@@ -65,8 +65,8 @@ class race_detector {
     }
   }
 
-  /// Checks the shared memory of a block that ends. Each access by another block or by an asynchronous operation must happen
-  /// before the end of some thread of the block. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA,
+  /// Checks the shared memory of a block when the block ends. Each access by another block or by an asynchronous operation must
+  /// happen before the end of some thread of the block. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA,
   /// "cp.async.bulk".
   void end_of(const block& b, const knowledge& known) {
     const thread_key last = b.first_key + b.launch->keys_of_block - 1;
@@ -120,7 +120,7 @@ class race_detector {
         meets(c, k, o, mine, who, a);
       }
       covered[k] = ordered && covers(mine, o);
-      // the new access observes the same writes as the one that it replaces
+      // the new access observes the same writes as the access that it replaces
       mine.what |= covered[k] ? o.what & stamp::observes : 0U;
     }
     keep(c, mine, covered);

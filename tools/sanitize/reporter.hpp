@@ -21,13 +21,13 @@ struct shown_access {
   thread_key key = 0;
   std::uint32_t number = 0;  ///< the number of the access's instruction
   check::graph_event event{};
-  /// only for the second access: it happens after the first access, but not through the proxy of the first one
+  /// only for the second access: whether it happens after the first access, but not through the first access's proxy
   bool follows = false;
 };
 
 /// The memory that a finding is about.
 struct found_memory {
-  const lane* thread = nullptr;  ///< a thread that can access it; null: the finding is not about memory
+  const lane* thread = nullptr;  ///< a thread that can access it; null if the finding is not about memory
   std::uint64_t address = 0;
 };
 
@@ -36,7 +36,7 @@ class reporter {
  public:
   explicit reporter(run_state& state) : state_(state) {}
 
-  /// Reports that two accesses race, unless one of them is a load whose value is never used, which is not a finding.
+  /// Reports that two accesses race, unless one of them is a load whose value is never used: such a race is not a finding.
   void race(const shown_access& first, const shown_access& second) {
     const std::uint64_t key =
         key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
@@ -183,8 +183,8 @@ class reporter {
     return pc < unused.size() && unused[pc];
   }
 
-  /// Returns a program that contains only these threads and the memory that they can access. The other threads that have
-  /// started their asynchronous operations follow them.
+  /// Returns a program that contains only these threads and the memory that they can access. The threads that have started
+  /// these threads' asynchronous operations are added after them.
   [[nodiscard]] std::shared_ptr<check::program> excerpt(const std::vector<thread_key>& keys) const {
     auto view = std::make_shared<check::program>();
     view->excerpt = true;

@@ -944,7 +944,7 @@ class schedule_run {
   memory_events memory_{state_, out_, races_, orders_};
   meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
-  bool fenced_ = false;  ///< the last event was a `fence.sc` with a scope wider than a block
+  bool fenced_ = false;  ///< whether the last event was a `fence.sc` with a scope wider than a block
   std::uint64_t parts_ = 0;
   std::uint64_t most_nodes_of_parts_ = 0;
   const private_pages* pages_ = nullptr;  ///< only in a part of a schedule

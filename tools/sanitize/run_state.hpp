@@ -178,7 +178,7 @@ struct run_state {
            });
   }
 
-  /// Returns the number by which stamps identify an instruction.
+  /// Returns the number that stamps use to identify an instruction.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
     return numbered->first.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
@@ -238,7 +238,7 @@ struct run_state {
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// Discards the last event, unless that event produced the finding that is being searched for.
+  /// Discards the last event, unless that event produced the wanted finding.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();
@@ -266,8 +266,8 @@ struct run_state {
   std::unordered_map<std::uint64_t, sync_cell> cells{};
   std::vector<std::uint64_t>
       dropped_cells{};         ///< in a part: addresses at which the part has erased the `sync_cell` of an earlier strong write
-  bool wide = false;           ///< a kernel starts asynchronous operations
-  bool has_mbarriers = false;  ///< a kernel initializes an mbarrier
+  bool wide = false;           ///< whether a kernel starts asynchronous operations
+  bool has_mbarriers = false;  ///< whether a kernel initializes an mbarrier
   thread_key first_copy = 0;
   thread_key next_copy = 0;
   std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread and its instruction
@@ -278,7 +278,7 @@ struct run_state {
   std::uint64_t serials = 0;
   recorded_schedule* recorded = nullptr;
   bool stopped = false;
-  bool stalled = false;  ///< a thread is stalled
+  bool stalled = false;  ///< whether a thread is stalled
   bool is_part = false;
 };
 

@@ -41,7 +41,7 @@ struct sanitize_options {
   std::uint64_t seed = 1;                            ///< the seed of the first schedule
   int jobs = 1;                                      ///< the number of host threads, which run schedules and parts of schedules
   std::uint64_t most_instructions = 20'000'000'000;  ///< the limit for one schedule
-  bool stop_at_first = false;                        ///< stop after the first schedule with a finding
+  bool stop_at_first = false;                        ///< whether to stop after the first schedule with a finding
   model::other_readings readings{};                  ///< the readings to use where the PTX ISA is ambiguous: docs/readings.md
   device_limits device{};
   std::function<void(const observed_event&)> observe{};  ///< called for each event, concurrently by up to `jobs` host threads

@@ -26,7 +26,7 @@ struct stamp {
   static constexpr std::uint32_t via_mask = 3U << via_shift;
   static constexpr unsigned number_shift = 12;
 
-  thread_key key = 0;  ///< 0: the stamp is empty
+  thread_key key = 0;  ///< 0 if the stamp is empty
   thread_time time = 0;
   std::uint32_t what = 0;
 

@@ -47,7 +47,7 @@ struct thread_orders {
   std::vector<release_head> fences{};
   std::vector<observation> observed{};
   clock last_sequential{};                 ///< the state of the order of `fence.sc` operations at the thread's last `fence.sc`
-  std::uint64_t last_sequential_head = 0;  ///< 0: the thread has not executed a `fence.sc`
+  std::uint64_t last_sequential_head = 0;  ///< 0 if the thread has not executed a `fence.sc`
 
   void keep(release_head h) {
     const auto same = std::ranges::find_if(fences, [&](const release_head& f) { return f.is_like(h); });
@@ -71,7 +71,7 @@ struct operation {
   int start = 0;              ///< the number of operations that `starter` had started before this one
   ptx::async_group group = ptx::async_group::none;
   int starts_missing = 0;
-  bool has_started = false;  ///< a thread has started it, so `known` contains that thread's knowledge
+  bool has_started = false;  ///< whether a thread has started it; `known` then contains that thread's knowledge
   bool done = false;
   knowledge known{};  ///< the events that happen before the operation
   knowledge given{};  ///< the events that the operation's completion passes on
@@ -83,7 +83,7 @@ struct operation {
 /// An operation in the list of a thread that has started it.
 struct started_operation {
   std::shared_ptr<operation> what{};
-  std::uint32_t group = 0;  ///< the number of the group in which the operation was committed; 0: not yet committed
+  std::uint32_t group = 0;  ///< the number of the group in which the operation was committed; 0 if it is not yet committed
 };
 
 /// A thread and its state.
@@ -116,7 +116,7 @@ struct lane {
     bool has_copy = false;
   };
   loop_watch loop{};
-  /// A loop head in a recorded schedule. The schedule keeps the first round that returns to the noted state, and one round
+  /// A loop head in a recorded schedule. The schedule keeps the first round that returns to the recorded state, and one round
   /// after each write.
   struct noted_head {
     std::uint32_t effects = 0;
@@ -140,7 +140,7 @@ static_assert(sizeof(lane) + sizeof(thread_orders) + sizeof(check::thread_contex
 /// A sync point at which threads wait.
 struct meeting_point {
   std::uint64_t number = 0;
-  int warp = -1;  ///< the warp; -1: the sync point belongs to the whole block
+  int warp = -1;  ///< the warp; -1 if the sync point belongs to the whole block
   std::vector<int> arrived{};
   std::array<std::uint32_t, 32> lanes{};  ///< for each warp, a bit mask of the lanes that have arrived
 
@@ -165,7 +165,7 @@ struct block {
   int alive = 0;
   int left = 0;
   bool launched_dependents = false;
-  bool has_heard = false;  ///< a thread of the block has read a value that another block has written
+  bool has_heard = false;  ///< whether a thread of the block has read a value that another block has written
   knowledge at_end{};      ///< the events that happen before the exits of the block's threads so far
   std::vector<check::thread_context> contexts{};
   std::vector<check::machine> machines{};
@@ -175,7 +175,7 @@ struct block {
   std::vector<check::memory_object> described{};
   std::vector<object> shared{};
   std::vector<meeting_point> meetings{};
-  /// Operations that several threads start together, by the first of these threads and the index of their number in
+  /// Operations that several threads start together, indexed by the first of these threads and the index of their number in
   /// `check::starter_counts`.
   std::map<std::pair<int, int>, std::vector<std::shared_ptr<operation>>> together{};
 
@@ -208,7 +208,7 @@ struct launch_run {
   knowledge end{};    ///< the events that happen before the exits of the launch's threads so far
   clock last_end{};   ///< the events that happen before the exit of the thread that exited last
   bool has_begin = false;
-  bool in_parts = false;  ///< its blocks run in parts because they have not communicated so far
+  bool in_parts = false;  ///< whether its blocks run in parts because they have not communicated so far
 
   [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
 };

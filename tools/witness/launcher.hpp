@@ -42,19 +42,20 @@ struct plan {
   uint64_t report;    ///< the address of the first copy's `report_words`
   uint64_t stride;    ///< the distance in bytes between the memory regions of consecutive copies
   uint64_t pointers;  ///< bit w is set if the 8 bytes at offset 8 w of the parameters are an address in the first copy's memory
-  /// the address of the delays, in cycles: a row of `words_of_row` words for each copy and actor; 0: no delays
+  /// the address of the delays, in cycles, with a row of `words_of_row` words for each copy and actor, or 0 if there are no
+  /// delays
   uint64_t rows;
   uint64_t limit;                ///< a thread that has run for this many cycles exits at the next loop head
   uint64_t actors[actor_slots];  ///< linear indices, the block in the upper half, the thread in the lower half; or `no_actor`
-  uint64_t early[actor_slots];   ///< for each actor, an address in the first copy that the actor loads at each site; 0: none
-  uint64_t watch;                ///< which execution of the watched load reports its value; 0: none
-  uint64_t blocks_z;             ///< the z size of the grid of one copy; 0: there is only one copy
+  uint64_t early[actor_slots];   ///< for each actor, an address in the first copy that the actor loads at each site, or 0
+  uint64_t watch;                ///< which execution of the watched load reports its value; 0 if there is none
+  uint64_t blocks_z;             ///< the z size of the grid of one copy; 0 if there is only one copy
 };
 
 /// Returns the number of 4-byte words for the delays of an actor.
 constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 
-/// The number of words that kernels report: whether a thread exited at the limit, an unused word, whether the watched load was
+/// The number of words in a kernel's report: whether a thread exited at the limit, an unused word, whether the watched load was
 /// executed, and the loaded value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
@@ -62,7 +63,7 @@ constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 /// that contain an address.
 struct object {
   std::string name;
-  bool variable = false;  ///< the object is the module's variable with this name
+  bool variable = false;  ///< whether the object is the module's variable with this name
   uint64_t address = 0;
   uint64_t bytes = 0;
   std::vector<uint8_t> initial;  ///< the initial contents, which are padded with zeros
@@ -75,8 +76,8 @@ struct launch {
   std::array<unsigned, 3> block{{1, 1, 1}};
   unsigned shared = 0;
   bool cooperative = false;
-  unsigned cluster = 0;    ///< the number of blocks in a cluster; 0: no clusters
-  int dependent_on = -1;   ///< the launch that allows this one to start early as its dependent; -1: none
+  unsigned cluster = 0;    ///< the number of blocks in a cluster; 0 if there are no clusters
+  int dependent_on = -1;   ///< the launch that allows this one to start early as its dependent; -1 if there is none
   std::vector<int> after;  ///< the launches that must end before this one starts
   std::vector<uint8_t> arguments;
   std::vector<uint64_t> offsets;   ///< the offsets of the parameters
@@ -167,7 +168,7 @@ class driver {
     }
   }
 
-  /// Throws `not_launched` if the driver did not start a launch, and another exception for an error of an earlier kernel.
+  /// Throws `not_launched` if the driver did not start a launch, and another exception for an error in an earlier kernel.
   void require_begun(status s, const std::string& kernel) const {
     constexpr status invalid_value = 1;
     constexpr status out_of_resources = 701;
@@ -263,7 +264,7 @@ class image {
   const uint8_t* data_ = nullptr;  ///< the memory of this run's copy
 };
 
-/// The delay of one of a launch's actors before a site, in cycles.
+/// The delay, in cycles, of one of a launch's actors before a site.
 struct delay {
   int launch;
   int actor;
@@ -363,7 +364,7 @@ class session {
     void* function = nullptr;
     void* stream = nullptr;
     void* done = nullptr;
-    bool is_followed = false;  ///< a dependent launch follows it in its stream
+    bool is_followed = false;  ///< whether a dependent launch follows it in its stream
     std::vector<uint8_t> arguments;
     plan parameters{};
     std::vector<void*> addresses;
@@ -731,7 +732,7 @@ class random_numbers {
 
 struct search_options {
   uint64_t runs = 20000;
-  double seconds = 5;  ///< the time limit for each kind of runs
+  double seconds = 5;  ///< the time limit for the runs of each kind
   uint64_t seed = 1;
   bool early = false;
 };

@@ -311,8 +311,8 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
-/// Rejects dependences that stream order cannot express. Dependent launches are enqueued directly after the launch on which
-/// they depend, and they share an event, which only the last of them records.
+/// Rejects dependences that stream order cannot express. Dependent launches are enqueued directly after the launch that they
+/// depend on, and they share an event, which only the last of them records.
 void require_order(const std::vector<membar_witness::launch>& all) {
   std::vector<std::set<int>> behind(all.size());  // for each launch: the launches that have ended or have allowed it to start
   std::vector<int> recorded_by(all.size());

@@ -21,12 +21,12 @@ struct actor {
   int launch = 0;
   std::uint64_t block = 0;   ///< linear index
   std::uint64_t thread = 0;  ///< linear index
-  std::uint64_t early = 0;   ///< the address of this thread's faulty weak load from global memory; 0: none
+  std::uint64_t early = 0;   ///< the address of this thread's faulty weak load from global memory; 0 if there is none
 };
 
 /// The faulty load and the value that it should read, for scenarios without final conditions.
 struct watched_read {
-  int launch = -1;  ///< -1: no load is watched
+  int launch = -1;  ///< -1 if no load is watched
   int line = 0;
   int actor = 0;  ///< the index of the actor among the launch's actors
   int time = 0;
@@ -46,12 +46,12 @@ struct watched_read {
 struct witness_program {
   membar_witness::program launched{};
   std::vector<std::vector<site>> sites{};  ///< the sites of each launch
-  bool early = false;                      ///< a thread has an address that it can load too early
-  bool split = false;                      ///< two threads of a warp run separate copies of the code
+  bool early = false;                      ///< whether a thread has an address that it can load too early
+  bool split = false;                      ///< whether two threads of a warp run separate copies of the code
 };
 
-/// Rewrites the kernels of a scenario for these threads. The PTX lines in `preferred` become sites first. Throws `model::error`
-/// for scenarios that cannot be launched: those with host threads, several devices or tensor maps.
+/// Rewrites the kernels of a scenario for these threads. The PTX lines in `preferred` take precedence as sites. Throws
+/// `model::error` for scenarios that cannot be launched: those with host threads, several devices or tensor maps.
 [[nodiscard]] witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
                                          const watched_read& watched, const std::vector<int>& preferred);
 

@@ -21,10 +21,10 @@ struct reproducer_request {
   std::string title;         ///< the finding's title, which may have several lines
   check::scenario scenario;  ///< its final conditions decide whether a run failed
   watched_read watched{};    ///< decides whether a run failed if there is no final condition
-  bool outside = false;      ///< a write outside all memory objects counts as an error
+  bool outside = false;      ///< whether a write outside all memory objects counts as an error
   const membar_witness::program* wrong = nullptr;
   const membar_witness::program* fixed = nullptr;  ///< the fixed form of the program; null if there is none
-  membar_witness::delays chosen{};                 ///< delays that have shown the error; empty: the program tries random delays
+  membar_witness::delays chosen{};  ///< delays that have shown the error; if empty, the program tries random delays
   bool early = false;
 };
 

@@ -312,7 +312,7 @@ class body_writer {
 
   /// The register into which a statement loads a pointer from the parameters, and the index of the pointer's 8-byte word.
   struct loaded_pointer {
-    std::string_view to{};  ///< empty: the statement loads only a part of a pointer
+    std::string_view to{};  ///< empty if the statement loads only a part of a pointer
     std::uint64_t word = 0;
   };
   [[nodiscard]] std::vector<loaded_pointer> pointers_of(const piece& p) const {

@@ -23,7 +23,7 @@ struct site {
   std::string opcode{};  ///< "begin" for the first site
 };
 
-/// A parameter of a kernel in the argument buffer.
+/// A kernel parameter in the argument buffer.
 struct parameter {
   std::string name{};
   std::uint64_t offset = 0;
@@ -41,14 +41,15 @@ struct constant_delays {
 /// Describes how to rewrite a kernel.
 struct rewrite_request {
   std::string kernel;  ///< the kernel's mangled name
-  /// the lines whose statements become sites first, if there are more statements than sites
+  /// the lines whose statements take precedence as sites if there are more statements than sites
   std::vector<int> preferred{};
-  int watched_line = 0;                       ///< the line of the load whose value is reported; 0: none
+  int watched_line = 0;                       ///< the line of the load whose value is reported; 0 if there is none
   int watched_actor = 0;                      ///< the actor whose execution of this load is reported
   std::vector<parameter> parameters{};        ///< the parameters that contain addresses
   std::vector<std::uint64_t> pointers{};      ///< the offsets of these addresses in the argument buffer
-  const constant_delays* constant = nullptr;  ///< null: the delays are passed in the additional parameter
-  /// actor 0 runs a separate copy of the code, so that the other threads of its warp do not wait for it where their paths join
+  const constant_delays* constant = nullptr;  ///< if null, the delays are passed in the additional parameter
+  /// whether actor 0 runs a separate copy of the code, so that the other threads of its warp do not wait for it where their
+  /// paths join
   bool split_warp = false;
 };
 

@@ -89,7 +89,7 @@ int capability() {
 }
 
 /// Returns the PTX in an image that defines the kernel. If there are several, prefers the newest architecture that the device
-/// can run; if it can run none, the oldest.
+/// can run; if it can run none of them, prefers the oldest.
 shared_text in_image(image& of, const std::string& name, int runs) {
   std::vector<std::size_t> order(of.packed.size());
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -22,7 +22,7 @@ namespace membar_record {
 struct kernel {
   std::string name;
   bool selected = false;
-  int ptx = -1;              ///< the number of the file with the kernel's PTX; -1: there is no PTX
+  int ptx = -1;              ///< the number of the file with the kernel's PTX; -1 if there is no PTX
   unsigned ptx_choices = 1;  ///< how many PTX texts may belong to the kernel; the file contains the most likely one
   int registers = 0;
   int static_shared = 0;
@@ -38,7 +38,7 @@ struct kernel {
   std::vector<variable> variables{};  ///< those variables of the kernel's module that the driver can find
 };
 
-/// Returns the kernel to which a handle refers. Each handle is examined only once.
+/// Returns the kernel that a handle refers to. Each handle is examined only once.
 [[nodiscard]] const kernel* kernel_of(CUfunction handle);
 
 /// Returns the PTX in an image that defines the kernel, for the newest architecture that the device can run. Returns an empty

@@ -153,7 +153,7 @@ std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   for (item& i : items) {
     i.later = behind(between, i.node);
   }
-  // Nodes on which more nodes depend come first.
+  // Nodes with more dependents come first.
   std::stable_sort(items.begin(), items.end(), [](const item& a, const item& b) { return a.later.size() > b.later.size(); });
   std::vector<kernel_node> out;
   std::vector<std::size_t> begins;

@@ -15,9 +15,9 @@ namespace membar_record {
 
 /// Stores the kernel nodes of a graph that was instantiated or used to update an executable graph.
 void keep_graph(CUgraphExec exec, CUgraph graph);
-/// Handles a node that has been given another kernel or other arguments.
+/// Handles a node whose kernel or arguments have been changed.
 void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
-/// Handles a child graph node that has been given another graph with the same structure.
+/// Handles a child graph node whose graph has been replaced by another graph with the same structure.
 void change_child(CUgraphExec exec, CUgraphNode node, CUgraph child);
 void drop_graph(CUgraphExec exec);
 /// Records the selected kernels of a graph that is being launched.

@@ -36,7 +36,7 @@ enum class hook_id : std::size_t {
   return symbols[static_cast<std::size_t>(id)];
 }
 
-/// Returns the stream to which a function refers. In functions whose names end in _ptsz, a null stream means the thread's own
+/// Returns the stream that a function refers to. In functions whose names end in _ptsz, a null stream means the thread's own
 /// default stream.
 [[nodiscard]] constexpr CUstream stream_of(CUstream stream, hook_id id) noexcept {
   return stream == nullptr && symbol_of(id).ends_with("_ptsz") ? CU_STREAM_PER_THREAD : stream;

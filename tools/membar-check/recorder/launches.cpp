@@ -30,11 +30,11 @@ using nlohmann::json;
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;
-/// If a launch uses more memory than this, memory to which no pointer leads is not copied.
+/// If a launch uses more memory than this, memory that no pointer leads to is not copied.
 constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
-/// An allocation to which a pointer points.
+/// An allocation that a pointer points to.
 struct allocation {
   CUdeviceptr base = 0;
   std::uint64_t bytes = 0;
@@ -43,13 +43,13 @@ struct allocation {
   int device = 0;
   std::set<CUdeviceptr> pointers{};
   std::optional<memory_mapping> mapping{};
-  bool is_beside = false;  ///< no pointer points to it; it is mapped next to other memory
+  bool is_beside = false;  ///< whether no pointer points to it, because it is only mapped next to other memory
 };
 
 /// The allocations that a launch uses, by address.
 class reached_memory {
  public:
-  /// Adds the allocation to which the word points. Returns false if there is none.
+  /// Adds the allocation that the word points to. Returns false if there is none.
   bool add(CUdeviceptr word) {
     if (word < lowest_address || word >= end_of_addresses) {
       return false;
@@ -233,7 +233,7 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
 class recorded_launches {
  public:
   struct place {
-    unsigned number = 0;  ///< the number of the launch, or of an identical earlier launch; 0: the launch is not recorded
+    unsigned number = 0;  ///< the number of the launch, or of an identical earlier launch; 0 if the launch is not recorded
     bool is_new = false;
   };
   /// Returns the number of a launch in a stream, and forgets the stream's last launch until `keep_last` is called.
@@ -259,8 +259,8 @@ class recorded_launches {
                             " are recorded");
     return {};
   }
-  /// Returns the number of the last launch in a stream. Returns 0 if it was not recorded or if other work has been enqueued
-  /// since.
+  /// Returns the number of the last launch in a stream. Returns 0 if that launch was not recorded or if other work has been
+  /// enqueued since.
   unsigned last_of(unsigned generation, CUstream stream) {
     const std::lock_guard lock(mutex_);
     const auto last = last_.find(stream);
@@ -353,7 +353,7 @@ class memory_copier {
   bool has_pieces_ = false;
 };
 
-/// Returns the memory to copy for a launch: the memory to which its pointers lead, the module's variables and, up to a size
+/// Returns the memory to copy for a launch: the memory that its pointers lead to, the module's variables and, up to a size
 /// limit, adjacent memory.
 std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, const std::vector<window>& windows, bool beside) {
   std::vector<std::pair<CUdeviceptr, std::uint64_t>> out;

@@ -33,13 +33,13 @@ class passing_kernels {
   }
 
  private:
-  // The variable uses the initial-exec TLS model, because the library is preloaded: its address needs an addition rather than a
-  // call.
+  // The variable uses the initial-exec TLS model, because the library is preloaded: computing its address takes an addition
+  // instead of a call.
   [[gnu::tls_model("initial-exec")]] static inline thread_local passing_kernels* mine_ = nullptr;
   std::array<known, 64> places_{};
 };
 
-/// Returns whether the recorder only has to make the program's own call for a launch. This function calls no other function, so
+/// Returns whether the recorder only has to pass on the program's call for a launch. This function calls no other function, so
 /// the compiler passes on the handler's arguments unchanged.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
@@ -55,9 +55,9 @@ template <hook_id Id>
 /// The files with memory contents, by address and size.
 using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::string>;
 
-/// The graph launch to which a recorded launch belongs, if any.
+/// The graph launch that a recorded launch belongs to, if any.
 struct launch_origin {
-  unsigned graph_launch = 0;         ///< the number of the graph launch; 0: the launch does not belong to a graph
+  unsigned graph_launch = 0;         ///< the number of the graph launch; 0 if the launch does not belong to a graph
   std::size_t node = 0;              ///< the number of the node in the graph launch
   std::vector<std::size_t> after{};  ///< the numbers of the nodes on which it depends
   copied_memory* copied = nullptr;   ///< memory contents that were copied before the graph launch, for all its nodes

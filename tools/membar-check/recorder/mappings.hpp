@@ -30,7 +30,7 @@ struct memory_mapping {
 
 /// Returns the mapping that contains an address.
 [[nodiscard]] std::optional<memory_mapping> mapping_at(CUdeviceptr at);
-/// Returns all memory that is mapped into the reserved address range with this beginning, sorted by address.
+/// Returns all memory that is mapped into the reserved address range that begins at this address, sorted by address.
 [[nodiscard]] std::vector<memory_mapping> mapped_to(CUdeviceptr range);
 
 // Handlers of the program's calls. Each of them writes what other processes or later recordings need to know about the call.

@@ -35,7 +35,7 @@ CUresult on_stream_wait(CUstream stream, CUevent event, unsigned flags) {
   return result;
 }
 
-/// Handles functions with which the host waits for a stream or finds that it is idle.
+/// Handles functions that the host uses to wait for a stream or to find out whether the stream is idle.
 template <hook_id Id>
 CUresult on_stream_synchronized(CUstream stream) {
   const CUresult result = next<Id>(stream);

@@ -4,10 +4,10 @@
 /// records.
 ///
 /// Each process writes PID.records to the folder. Its lines are JSON, and the first line contains the version. The PTX of
-/// modules is in PID.N.ptx. Memory contents are in PID.N.bin, without trailing zeros. Lines about launches, their order and
-/// memory that is shared with other processes contain a time, which comes from a clock that all processes on the machine share.
-/// With `flag_dependents`, a launch also contains the number of its predecessor in the stream, and identical launches with
-/// different predecessors are recorded separately.
+/// modules is in PID.N.ptx. Memory contents are in PID.N.bin, without trailing zeros. Lines about launches, their order, and
+/// memory shared with other processes contain a timestamp from a clock that all processes on the machine share. With
+/// `flag_dependents`, a launch also contains the number of its predecessor in the stream, and identical launches with different
+/// predecessors are recorded separately.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ namespace membar_record {
 inline constexpr int records_version = 4;
 
 namespace environment {
-inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";  ///< the folder for the records; unset: nothing is recorded
-/// a regular expression; empty: kernels that synchronize are selected
+inline constexpr const char* folder =
+    "MEMBAR_RECORD_FOLDER";  ///< the folder for the records, without which nothing is recorded
+/// a regular expression; if it is empty, kernels that synchronize are selected
 inline constexpr const char* kernels = "MEMBAR_RECORD_KERNELS";
 inline constexpr const char* flags = "MEMBAR_RECORD_FLAGS";  ///< a sum of the flags below
 inline constexpr const char* limit = "MEMBAR_RECORD_LIMIT";  ///< the maximum number of bytes on disk
 inline constexpr const char* xla = "MEMBAR_RECORD_XLA";      ///< a folder for the PTX that XLA writes
-/// set: the recording starts when membar_record_begin is called
+/// if set, the recording starts when membar_record_begin is called
 inline constexpr const char* waits = "MEMBAR_RECORD_WAITS";
-inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";  ///< a file with the kernels that `witness` delays; unset: none
+inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";  ///< a file with the kernels that `witness` delays, if any
 }  // namespace environment
 
 enum flags : unsigned {

@@ -47,7 +47,7 @@ class session {
 
   /// Appends a line to the records. `line` contains no line break.
   void write(const std::string& line);
-  /// Like `write`, but the line is repeated at the beginning of each later recording. It is for facts that remain true.
+  /// Like `write`, but the line is repeated at the beginning of each later recording. It is meant for facts that remain true.
   void keep(const std::string& line);
   /// Returns the time in nanoseconds, from a clock that all processes on the machine share.
   [[nodiscard]] static std::uint64_t time() noexcept;
@@ -84,7 +84,7 @@ class session {
   bool is_kept_in_part_ = false;
 };
 
-/// Calls a function and discards its exceptions, because errors of the recorder must not reach the program.
+/// Calls a function and discards its exceptions, because errors in the recorder must not reach the program.
 template <class Function>
 void quietly(const Function& function) noexcept {
   try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks memory that processes share by CUDA IPC. One process exports a handle, and others open it. Both addresses are
-/// recorded, even if no recording is in progress.
+/// Tracks memory that processes share by CUDA IPC. One process exports a handle, and others open it. The addresses in the
+/// exporting and the opening process are recorded, even if no recording is in progress.
 #pragma once
 
 #include <cuda.h>

@@ -49,8 +49,8 @@ struct flag_value {
   std::string text;
 };
 
-/// Returns the value that XLA uses for a flag: its last one. As in XLA, a value may be quoted, a backslash in double quotes
-/// escapes the next character, and everything after the first word that is not a flag is ignored.
+/// Returns the value that XLA uses for a flag, which is the last value given. As in XLA, a value may be quoted, a backslash in
+/// double quotes escapes the next character, and everything after the first word that is not a flag is ignored.
 std::optional<flag_value> value_of(std::string_view flags, std::string_view name) {
   std::optional<flag_value> found;
   const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
@@ -133,7 +133,7 @@ bool knows_emitters(const dl_phdr_info& library) {
   static constexpr char name[] = "\0xla_dump_emitter_re";
   const segment* const first = library.dlpi_phdr;
   const segment* const last = first + library.dlpi_phnum;
-  // Strings are next to the code only if there is no segment for read-only data. The size of XLA's code is hundreds of MiB.
+  // Strings are next to the code only if there is no segment for read-only data. XLA's code is hundreds of MiB in size.
   const auto is_data = [](const segment& p) { return p.p_type == PT_LOAD && p.p_flags == PF_R; };
   const bool has_data = std::any_of(first, last, is_data);
   return std::any_of(first, last, [&](const segment& p) {
@@ -143,7 +143,7 @@ bool knows_emitters(const dl_phdr_info& library) {
   });
 }
 
-/// Adds the flags for a dump of PTX to the program's flags.
+/// Adds the flags for dumping PTX to the program's flags.
 void add_dump(given_flags& to, std::string flags, bool knows_emitters) {
   if (knows_emitters) {
     const auto asked = value_of(flags, emitter_flag);

@@ -12,19 +12,19 @@
 
 namespace membar_record {
 
-/// Returns a time that is not before the modification time of any file that has been written, in nanoseconds.
+/// Returns a time that is not earlier than the modification time of any file that has been written, in nanoseconds.
 [[nodiscard]] std::int64_t file_time() noexcept;
 
 /// A kernel whose PTX `in_xla_dump` looks for.
 struct wanted_kernel {
   std::string_view name;
-  std::string_view machine_code;            ///< the cubin that contains the kernel; empty: not known
+  std::string_view machine_code;            ///< the cubin that contains the kernel; empty if it is not known
   std::int64_t loaded;                      ///< the file time at which the cubin was loaded
   std::function<std::size_t()> parameters;  ///< returns the number of the kernel's parameters
 };
 
 struct dumped_ptx {
-  std::string text;      ///< empty: there is none
+  std::string text;      ///< empty if there is none
   unsigned choices = 0;  ///< how many kernels in the dump may be this one; `text` contains the newest of them
 };
 

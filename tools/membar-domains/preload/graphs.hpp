@@ -178,7 +178,7 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Handles changes of an executable graph that do not affect kernels. The functions have at most four word-sized parameters,
+/// Handles changes to an executable graph that do not affect kernels. The functions have at most four word-sized parameters,
 /// which are passed on.
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {

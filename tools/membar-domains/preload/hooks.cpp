@@ -33,7 +33,8 @@ void finish() {
   }
 }
 
-/// For `run`: tries to detach CUPTI, which is possible only when the device is idle. If it is never idle, CUPTI stays attached.
+/// For `run`: tries to detach CUPTI, which is possible only when the device is idle. If the device is never idle, CUPTI stays
+/// attached.
 void detach_cupti() {
   for (int tries = 0; tries < 100; ++tries) {
     if (watch_detach()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For `watch` with its check: stores in files the code that the program loads.
+/// For `watch` with its check: writes the code that the program loads to files.
 #pragma once
 
 namespace membar_domains {

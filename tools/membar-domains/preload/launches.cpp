@@ -14,7 +14,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Returns whether launches into the stream use CUDA's default map, unless they have their own.
+/// Returns whether launches into the stream use CUDA's default map if they do not set their own.
 bool has_usual_map(CUstream stream) {
   CUlaunchAttributeValue value{};
   return driver::cuStreamGetAttribute_(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) == CUDA_SUCCESS &&

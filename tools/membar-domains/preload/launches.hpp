@@ -39,8 +39,8 @@ inline CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream ==
 [[nodiscard]] bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to,
                                 mode how, bool ptsz, CUresult& result);
 
-/// Handles a launch whose kernel is listed, watched or timed, or is launched by a thread for the first time. `as_it_was` makes
-/// the program's own call.
+/// Handles the launch of a kernel that is listed, watched or timed, or that the thread launches for the first time. `as_it_was`
+/// makes the program's own call.
 template <class AsItWas>
 [[gnu::noinline]] CUresult launch_with_care(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
                                             bool ptsz, const AsItWas& as_it_was) {
@@ -83,7 +83,7 @@ template <class AsItWas>
   return result;
 }
 
-/// Counts a launch. Returns whether the handler only has to make the program's own call, because the thread's cache shows that
+/// Counts a launch. Returns whether the handler only has to pass on the program's call, because the thread's cache shows that
 /// the kernel is not listed. This function calls no other function, so the compiler passes on the handler's arguments
 /// unchanged. Unknown kernels and unknown driver functions take the slow path.
 template <hook_id Id>

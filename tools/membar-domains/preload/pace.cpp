@@ -78,7 +78,7 @@ const void* key_of(CUstream stream) {
   return stream == CU_STREAM_PER_THREAD ? static_cast<const void*>(&own) : stream;
 }
 
-/// Creates events in advance, because the creation of an event may have to wait for a spinning kernel.
+/// Creates events in advance, because creating an event may have to wait for a spinning kernel.
 void make_events(context_pace& pace, int count) {
   const relaxed_capture relaxed;
   for (int i = 0; i < count; ++i) {

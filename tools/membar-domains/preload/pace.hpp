@@ -37,8 +37,8 @@ class timed_span {
 void pace_before_launch(CUstream stream, CUfunction kernel);
 void pace_after_launch(CUstream stream);
 
-/// Returns a hash of a kernel's name and another number. The hash is the same in every run. Streams and graphs are identified
-/// by sums of hashes.
+/// Returns a hash of a kernel's name and a number. The hash is the same in every run. Streams and graphs are identified by sums
+/// of hashes.
 [[nodiscard]] std::uint32_t print_of(const std::string& name, std::uint32_t with = 0);
 /// Registers the sum of hashes for the kernels in an executable graph.
 void pace_graph(CUgraphExec exec, std::uint32_t print);

@@ -48,8 +48,8 @@ const sizes* sizes_of(CUfunction kernel) {
   if (mine.kernel == kernel && mine.generation == generation) {
     return mine.of;
   }
-  // Entries are never freed, because another thread may be reading them. If a handle is reused for another function, it gets a
-  // new entry.
+  // Entries are never freed, because another thread may be reading them. If a handle is reused for another function, that
+  // function gets a new entry.
   struct all_sizes {
     std::shared_mutex mutex;
     std::unordered_map<CUfunction, std::pair<unsigned, const sizes*>> by_kernel;

@@ -10,22 +10,22 @@
 
 namespace membar_domains {
 
-/// The kinds of memory to which a launch has pointers. If there are several, a peer takes precedence over the host.
+/// The kinds of memory that a launch has pointers to. If there are several, a peer takes precedence over the host.
 enum class reach { own, host, peer };
 
-/// Returns the farthest memory to which a launch's arguments point. Examines every aligned 8-byte word of each argument, and
+/// Returns the farthest memory that a launch's arguments point to. Examines every aligned 8-byte word of each argument, and
 /// therefore finds pointers in structures and arrays that are passed by value. `parameters` and `extra` are the arguments of
 /// cuLaunchKernel; either may be null. The driver is queried only once per address, until `memory_changed` is called.
 /// Pointers in memory are not followed. The driver does not recognize pointers to pageable host memory.
 [[nodiscard]] reach reach_of(CUfunction kernel, void** parameters, void** extra);
 
-/// A callback for a pointer among the arguments. `own` is whether it points to the current device's memory.
+/// A callback for a pointer among the arguments. `own` is true if it points to the current device's memory.
 using see_pointer = std::function<void(CUdeviceptr, bool own)>;
 
 /// The result of `look_at_pointers`.
 struct pointers_of_launch {
   reach to = reach::own;
-  bool all = false;  ///< the sizes of the arguments are known, so all pointers were seen
+  bool all = false;  ///< whether the sizes of the arguments are known, so that all pointers were seen
 };
 
 /// Like `reach_of`, but also calls `see` with each pointer.

@@ -62,14 +62,15 @@ class session {
   /// Called before CUDA is initialized. CUDA does not work in a child process that is forked later.
   void begin_cuda() noexcept { cuda_begun_.store(true, std::memory_order_relaxed); }
 
-  /// Returns counts for the calling thread, and whether only this thread uses them until they are returned.
+  /// Returns counts for the calling thread, and whether only this thread uses them until `give_back` is called.
   [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
   void give_back(thread_counts* counts);
 
   /// Stores the first complaint, which the command prints. If the command cannot see this process, prints the complaint.
   void complain(const std::string& sentence);
 
-  /// For `watch`: returns whether kernels with this name are known to store to other devices, or --remote matches the name.
+  /// For `watch`: returns whether kernels with this name are known to store to other devices, or whether --remote matches the
+  /// name.
   [[nodiscard]] bool is_listed(CUfunction kernel);
 
   /// Returns the targets of the kernel's launches. A target is `leave` if the device has no such domain.
@@ -93,7 +94,7 @@ class session {
   /// Returns the mode of the next launch of a listed kernel.
   [[nodiscard]] mode next_turn();
   /// Returns the mode of captured and explicit graph nodes. This mode is constant in a process. If launches change the mode
-  /// from turn to turn, it is `off`.
+  /// from turn to turn, this mode is `off`.
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
   [[nodiscard]] bool alternates() const noexcept { return alternate_; }
 

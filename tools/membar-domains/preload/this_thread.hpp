@@ -34,7 +34,7 @@ class this_thread {
   struct known {
     CUfunction kernel = nullptr;
     unsigned generation = 0;
-    bool is_left = false;  ///< no rule of the list applies to the kernel's launches
+    bool is_left = false;  ///< whether no rule of the list applies to the kernel's launches
     choice to;
   };
   /// Returns the cache entry of the kernel.
@@ -50,8 +50,8 @@ class this_thread {
  private:
   [[nodiscard]] static this_thread& make();
 
-  // The variable uses the initial-exec TLS model, which is possible because the library is preloaded. Its address then needs an
-  // addition instead of a call.
+  // The variable uses the initial-exec TLS model, which is possible because the library is preloaded. Computing its address
+  // then takes an addition instead of a call.
   [[gnu::tls_model("initial-exec")]] static inline thread_local this_thread* current_ = nullptr;
 
   thread_counts* counts_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Thread-local memory that is allocated on first use. The `thread_local` objects of a preloaded library take space from the
-/// stack of every thread of every process, so this one is only a pointer.
+/// stack of every thread of every process, so here only a pointer is `thread_local`.
 #pragma once
 
 namespace membar_domains {

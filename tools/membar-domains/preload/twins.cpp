@@ -22,8 +22,8 @@ struct twin {
   std::vector<CUfunction> kernels;  ///< for `run`: the kernels that are moved in the twin
   unsigned generation = 0;          ///< the session's generation for which `allowed` is valid
   bool allowed = true;
-  /// for `run`: launched after the decision; from now on, the same executable graph is always launched, and CUDA orders its
-  /// launches
+  /// for `run`: whether a graph was launched after the decision; from then on, the same executable graph is always launched,
+  /// and CUDA orders its launches
   bool settled = false;
 };
 

@@ -82,7 +82,7 @@ std::unordered_map<std::string, std::uint32_t>& names() {
   return *all;
 }
 
-/// Returns the number of a name. A new name is also written to the records.
+/// Returns the number that stands for a name in the records. A new name is also written to the records.
 std::uint32_t id_of(const char* name) {
   const std::lock_guard lock(names_mutex);
   const auto [at, is_new] = names().try_emplace(name, static_cast<std::uint32_t>(names().size()));
@@ -167,13 +167,13 @@ void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, co
   }
 }
 
-/// The streams into which work was launched.
+/// The streams that work was launched into.
 struct used_streams {
   std::shared_timed_mutex launching;  ///< held in shared mode during a launch
   std::mutex mutex;                   ///< protects `all`
   std::map<CUstream, CUcontext> all;  ///< all streams except the default streams
   std::set<CUcontext> legacy;         ///< the contexts whose legacy default stream was used
-  bool per_thread = false;            ///< a per-thread default stream was used; those of other threads cannot be queried
+  bool per_thread = false;  ///< whether a per-thread default stream was used; those of other threads cannot be queried
 
   /// Returns whether all launched work has finished. Work in destroyed streams counts as finished.
   [[nodiscard]] bool idle() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For `watch`: records kernels with CUPTI, and determines to which kinds of memory the kernels have pointers.
+/// For `watch`: records kernels with CUPTI, and determines which kinds of memory the kernels have pointers to.
 #pragma once
 
 #include <cuda.h>
@@ -10,8 +10,9 @@
 
 namespace membar_domains {
 
-/// Starts recording. Further calls do nothing. If CUPTI is missing or in use, a complaint is recorded. It must be called before
-/// any work has run: when CUPTI 13.0 with driver 580.159.04 was attached while graphs already existed, kernels failed.
+/// Starts recording. Further calls do nothing. If CUPTI is missing or in use, a complaint is recorded. This function must be
+/// called before any work has run: when CUPTI 13.0 with driver 580.159.04 was attached while graphs already existed, kernels
+/// failed.
 void watch_start();
 
 /// Ends the recording and writes the remaining records.

@@ -37,7 +37,7 @@ def _installed(part):
 
 
 def include_path():
-    """Returns the folder for a compiler's -I option, with `membar/atomic.cuh` and the other headers."""
+    """Returns the folder to pass to a compiler's -I option, which contains `membar/atomic.cuh` and the other headers."""
     return _installed("include")
 
 

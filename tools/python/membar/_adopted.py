@@ -27,7 +27,7 @@ def _text_of(path):
 
 
 def _start_of(process):
-    """Returns the start time of a process in clock ticks, or an empty string if it has ended."""
+    """Returns the start time of a process in clock ticks, or an empty string if the process has ended."""
     fields = _text_of(f"/proc/{process}/stat").rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else ""
 
@@ -43,7 +43,7 @@ def _namespace():
 class _Gathering:
     """Gathers a number from every process through the store, without launching a kernel.
 
-    Its destructor tells the other processes that this one has left. Each process also watches the processes on its host and in its PID namespace.
+    Its destructor tells the other processes that this process has left. Each process also watches the processes on its host and in its PID namespace.
     """
 
     between_looks = datetime.timedelta(seconds=0.2)
@@ -70,7 +70,7 @@ class _Gathering:
         return namespace != "" and namespace == _namespace() and start != "" and _start_of(process) != start
 
     def _wait(self, keys):
-        """Waits for the keys. Returns None, or an exception if they will never appear."""
+        """Waits for the keys. Returns None, or an exception if the keys will never appear."""
         deadline = time.monotonic() + self._budget.total_seconds()
         while True:
             try:
@@ -134,7 +134,8 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         raise ValueError("membar: the tensor is not in PyTorch's symmetric memory: create it with symm_mem.empty")
     rank, count, buffers = handle.rank, handle.world_size, [int(each) for each in handle.buffer_ptrs]
     size = tensor.numel() * tensor.element_size()
-    # The tensor may begin after the start of its buffer. In every version of PyTorch, its address determines the offset.
+    # The tensor may begin after the start of its buffer. In every version of PyTorch, the tensor's address determines this
+    # offset.
     offset = tensor.data_ptr() - buffers[rank]
     if offset < 0 or offset + size > handle.buffer_size:
         raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor that was passed to rendezvous")

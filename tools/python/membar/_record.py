@@ -43,7 +43,7 @@ def recorder():
 
 
 def variables():
-    """Returns the environment variables with which a process must be started so that it can call `record`."""
+    """Returns the environment variables that a process must be started with so that it can call `record`."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
     for name, value in (("CUPY_CACHE_IN_MEMORY", "1"), ("JAX_ENABLE_COMPILATION_CACHE", "0")):
@@ -78,7 +78,7 @@ if "MEMBAR_RECORD_XLA_REMOVED" in os.environ and is_loaded():
 
 
 class Recording:
-    """The launches of a block as scenarios in `folder`. `said` contains the messages of the command that wrote them."""
+    """The scenarios in `folder` that were recorded from the launches of a `with` block. `said` is the output of the command that wrote the scenarios."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -87,7 +87,7 @@ class Recording:
         self.undecided: typing.List[str] = []
 
     def check(self, *, options=(), schedules=10, seconds=60):
-        """Checks each scenario. Raises `Finding` with the report if one has an error.
+        """Checks each scenario. Raises `Finding` with the report if a scenario has an error.
 
         A scenario that cannot be explored in `seconds` is explored without load buffering. If that takes too long as well, or if the launch has
         too many threads, the scenario is executed at full size, once per schedule, and its result line is added to `undecided`. Raises RuntimeError
@@ -154,9 +154,11 @@ def _check(scenario, options, schedules, seconds, undecided):
 def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink=False, limit=0, folder=None):  # pylint: disable=redefined-builtin
     """Records the kernels that the block launches. Returns a `Recording`, which is complete after the block.
 
-    `kernels` is an extended regular expression that selects kernels by name. Without it, kernels whose PTX synchronizes are selected, or all
-    kernels with `all`. Without `contents`, memory contents are not recorded. With `unknown_floats`, possible floats in them become unknown
-    values. With `shrink`, launches that are too large to explore get fewer blocks, if possible. The recording is written to `folder`, or to a
+    `kernels` is an extended regular expression that selects kernels by name. Without it, all
+    kernels are selected if `all` is true, and otherwise the kernels whose PTX synchronizes. Without
+    `contents`, memory contents are not recorded. With `unknown_floats`, words of the contents that
+    may be floats become unknown values. With `shrink`, launches that are too large to explore get
+    fewer blocks, if possible. The recording is written to `folder`, or to a
     temporary folder that is removed when the interpreter exits.
     """
     process = _loaded()
@@ -239,11 +241,11 @@ def _shape(of):
 
 
 def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), schedules=10, seconds=60):
-    """Checks one launch of a kernel without running it. Raises `Finding` with the report if it has an error, and returns the result line otherwise.
+    """Checks one launch of a kernel without running it. Raises `Finding` with the report if the launch has an error, and returns the result line otherwise.
 
     `ptx` is PTX text or the path of a `.ptx` or `.cu` file. A NumPy array is passed as memory with its contents; a view is passed as the memory of
     its base array. A number is passed as a number, and bytes or a tuple of words as a struct. `final` contains conditions that must hold at
-    the end. In them, the array in argument N is argN: "arg0[0] == 2". Further arrays in one argument are argN_2 and so on.
+    the end. In the conditions, argN is the array in argument N: "arg0[0] == 2". Further arrays in the same argument are named argN_2, argN_3 and so on.
     """
     with tempfile.TemporaryDirectory(prefix="membar-check-") as name:
         folder = pathlib.Path(name)

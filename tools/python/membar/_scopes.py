@@ -96,7 +96,7 @@ def _memory_of(array):
 
 
 def _current_stream(array):
-    """Returns the stream into which the array's library launches."""
+    """Returns the stream that the array's library launches into."""
     library = type(array).__module__.split(".")[0]
     if library == "torch":
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
@@ -106,8 +106,8 @@ def _current_stream(array):
 
 
 class _SetAside:
-    """Each device's L2 set-aside, which all `with` blocks of this process share. The limit is the sum of the blocks' sizes. When the last
-    block ends, it restores the limit from before the first block."""
+    """Each device's L2 set-aside, which all `with` blocks of this process share. The limit is the sum of the blocks' sizes.
+    When the last block ends, it restores the limit that was set before the first block."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -150,8 +150,10 @@ def persisting(array, *, stream=None, hit_ratio=None):
 
     array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which PyTorch or
     CuPy launches. hit_ratio: the fraction of accesses that persist, above 0 and at most 1; by default as large as the set-aside permits. The
-    block reserves this fraction of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, even after an
-    exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects neither
+    block reserves this fraction of the array's size in L2 for persisting lines. The end of the
+    block restores the window and the set-aside, even after an exception. Persisting lines stay
+    persisting until `reset_persisting_lines` is called or the hardware resets them. A window
+    affects neither
     values nor memory order. Requires compute capability 8.0 or higher.
     """
     start, size = _memory_of(array)
@@ -184,6 +186,6 @@ def persisting(array, *, stream=None, hit_ratio=None):
 
 
 def reset_persisting_lines(device=0):
-    """Resets all persisting lines in a device's L2 cache to normal, including the lines of other parts of the program."""
+    """Resets all persisting lines in a device's L2 cache to normal, including lines that other parts of the program use."""
     with _driver.primary_context(device):
         _driver.call("cuCtxResetPersistingL2Cache", remedy="use a GPU of compute capability 8.0 or newer")

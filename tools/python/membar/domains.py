@@ -18,7 +18,7 @@ def _command():
 
 
 def auto(seconds=None, output=None):
-    """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that makes it faster.
+    """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that makes the program faster.
 
     The call restarts the program under `membar-domains run`, which must intercept the driver from the start. In the restarted program, the call
     returns immediately. Therefore, call it first, before any code that must run only once. `seconds` is how long `run` watches the kernels
