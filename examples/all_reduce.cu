@@ -13,7 +13,7 @@ using symmetric::pe;
 
 constexpr std::size_t small_size = 1001, large_size = 40'003;
 
-/// Returns value `i` of a PE in a round. All values are integers, so that sums are exact.
+/// Returns the value at index `i` of a PE in a round. All values are integers, so that sums are exact.
 __host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
   return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts (all_to_all.cuh): each GPU sends rows to other GPUs, which add their own number to these rows and
+/// All-to-all with counts (all_to_all.cuh): each GPU sends rows to other GPUs, which add their own PE number to these rows and
 /// send them back. The exchange is captured once in a graph on each GPU, and replayed with other destinations each time.
 #include "all_to_all.cuh"
 #include "replayed_graphs.hpp"

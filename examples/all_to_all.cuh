@@ -33,7 +33,7 @@ struct all_to_all_memory {
   [[nodiscard]] __device__ std::size_t place(int from, unsigned slot) const {
     return (static_cast<std::size_t>(from) * most + slot) * width;
   }
-  /// The barrier between the calling block and the same block of every PE.
+  /// A barrier among the calling block and the blocks with the same index on all other PEs.
   __device__ void meet() const {
     const auto each = static_cast<std::size_t>(words.count()) + 1;
     barrier(by_block, words.subspan(blockIdx.x * each, each), all_to_all_budget);
@@ -64,8 +64,8 @@ __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsig
 }
 
 /// Sends each row to the PE that handles it, and sends each PE its count. When the kernel has ended, `counts[p]` rows of PE p
-/// are stored from `place(p, 0)` on, because each block has passed a barrier with the same block of every PE after that block
-/// had sent its rows.
+/// are stored from `place(p, 0)` on, because each block has passed a barrier that its counterpart on every PE enters only after
+/// sending its rows.
 template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
                           const unsigned* sent, unsigned rows) {
@@ -110,7 +110,7 @@ __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const i
   }
 }
 
-/// Exchanges rows among a heap's PEs, one exchange after the other in one stream of each PE: `dispatch`, the program's work on
+/// Exchanges rows among a heap's PEs. Exchanges run one after another, in one stream per PE: `dispatch`, the program's work on
 /// the rows, `combine`.
 template <class backend = symmetric::peer_backend>
 class all_to_all {
@@ -119,7 +119,7 @@ class all_to_all {
   }
 
  public:
-  /// Allocates for at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
+  /// Allocates memory for at most `most` rows of each PE; each row has `row_width` floats, a multiple of 4.
   all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),

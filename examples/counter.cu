@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A counter: every thread of a grid adds one. A plain `++` loses additions; an atomic addition loses none. The fastest way is
-/// one atomic addition per block, which adds the block's count.
+/// Every thread of a grid adds one to a counter. A plain `++` loses additions; an atomic addition loses none. The fastest way
+/// is one atomic addition per block, which adds the block's count.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A flag and its data in one block: the first warp writes data and raises a flag; the second waits for the flag and reads the
-/// data. Unlike with a barrier, the other warps of the block do not wait.
+/// A flag and its data in one block: the first warp writes data and raises a flag; the second warp waits for the flag and reads
+/// the data. Unlike with a barrier, the other warps of the block do not wait.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 

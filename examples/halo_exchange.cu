@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The halo exchange of halo_exchange.cuh in one process with all GPUs of the machine, over peer access.
+/// The halo exchange of halo_exchange.cuh in one process that uses all GPUs of the machine through peer access.
 #include "halo_exchange.cuh"
 
 int main() try {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Halo exchange: heat flow in a ring that is divided among GPUs. In each step a GPU puts its outermost cells, with a
-/// signal, into its neighbours' memory, and waits for theirs. One kernel does all steps, without the host and without a
-/// barrier. The functions are templates on the backend: halo_exchange.cu runs them in one process, and halo_exchange_nvshmem.cu
-/// in one process for each GPU.
+/// signal, into its neighbours' memory, and waits for the neighbours' cells. One kernel does all steps, without the host and
+/// without a barrier. The functions are templates on the backend: halo_exchange.cu runs them in one process, and
+/// halo_exchange_nvshmem.cu in one process for each GPU.
 #pragma once
 
 #include <membar/symmetric/collective_launch.hpp>
@@ -21,7 +21,7 @@ constexpr std::size_t cells = 1024, row = cells + 2;  // The row includes one ce
 constexpr int steps = 2000;
 
 /// `heat` has two rows, read and written alternately, so that a neighbour never writes a cell that is still being read. Each
-/// row has signals from the left and from the right, because on a network a put with signal may overtake the one before it.
+/// row has signals from the left and from the right, because on a network, a put with signal may overtake an earlier put.
 template <class Backend>
 __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrived) {
   const pe left = ring_neighbour(heat.self(), -1, heat.count());

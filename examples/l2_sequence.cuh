@@ -35,8 +35,8 @@ __global__ void read_through(const float4* data, std::size_t count, int passes, 
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }
 
-/// Reads 4096 entries of the table, each after the previous one has arrived. All entries are 0, but the compiler does not know
-/// that.
+/// Reads 4096 entries of the table; each read starts when the previous entry has arrived. All entries are 0, but the compiler
+/// cannot see that.
 __global__ void probe(const float4* table, unsigned mask, float* out) {
   unsigned index = 12345;
   for (int i = 0; i != 4096; ++i) {
@@ -45,7 +45,7 @@ __global__ void probe(const float4* table, unsigned mask, float* out) {
   *out = static_cast<float>(index);
 }
 
-/// `count` objects in the device's memory, all zero bytes.
+/// `count` zeroed objects in the device's memory.
 template <class T>
 T* zeros(std::size_t count) {
   void* memory = nullptr;

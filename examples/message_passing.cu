@@ -2,8 +2,8 @@
 /// @file
 /// Message passing: one block writes data and raises a flag; another block waits for the flag and reads the data.
 ///
-/// The release store and the acquire load of the flag guarantee that the reader sees the data. With a relaxed flag, it might
-/// not.
+/// The release store and the acquire load of the flag guarantee that the reader sees the data. With relaxed operations on the
+/// flag, the reader might not see it.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 #include <membar/managed_memory.hpp>

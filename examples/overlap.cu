@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Overlap: a chain of small local kernels runs alone, during a communication kernel in the same synchronization domain,
+/// Overlap: a chain of small local kernels runs by itself, during a communication kernel in the same synchronization domain,
 /// and during a communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
 #include <membar/device_guard.hpp>
 #include <membar/launch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One process for each GPU, with nothing but membar: the processes find each other, share memory, and perform an all-reduce in
+/// One process for each GPU, using only membar: the processes find each other, share memory, and perform an all-reduce in
 /// it. Without arguments, the program starts one process for each GPU, or two that take turns on a single GPU. Your own
 /// launcher can pass rank, count, directory and token instead.
 #include <membar/symmetric/all_reduce.cuh>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """membar's all-reduce as PyTorch operators, in PyTorch's symmetric memory. A tensor-parallel layer uses the operators, and
 torch.compile traces the layer without a graph break. The layer's results are compared with NCCL's, and a CUDA graph of the
-layer is replayed with other data each time.
+layer is replayed with new data each time.
 
     torchrun --nproc-per-node 2 examples/pytorch_all_reduce.py
 
@@ -64,7 +64,7 @@ class AllReduce:
         _made[name] = self
 
     def close(self):
-        """Ends the all-reduces. This call is collective, which is checked."""
+        """Ends the all-reduces. This call is collective, and mismatched calls are detected."""
         _made.pop(self._name, None)
         self._all.close()
 

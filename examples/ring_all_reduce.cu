@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
-/// steps, each part is complete on one GPU; after count - 1 further steps, every part is complete on all GPUs.
+/// All-reduce on a ring: in each step, a GPU puts one part of its vector, with a signal, into its right neighbour's memory.
+/// After count - 1 steps, each part is complete on one GPU; after count - 1 further steps, every part is complete on all GPUs.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>

@@ -8,7 +8,7 @@
 
 __global__ void communicate() {}
 
-/// Returns the domain in which a launch into `stream` runs. A captured launch shows it on its graph node.
+/// Returns the domain in which a launch into `stream` runs. It captures a launch and reads the domain from the graph node.
 membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
   membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   membar::launch(membar::launch_config{1, 1, stream}, communicate);
@@ -22,7 +22,7 @@ membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
   return domain;
 }
 
-/// Prints the domain of `stream` and of a launch into it, and counts a mistake if one of them is not as expected.
+/// Prints the domain of `stream` and of a launch into it, and counts a mistake if either is not the expected domain.
 void show(const char* when, cudaStream_t stream, membar::sync_domain expected, int* mistakes) {
   const auto name = [](membar::sync_domain domain) { return domain == membar::sync_domain::remote ? "remote" : "default"; };
   const membar::sync_domain of_stream = membar::get_attribute<membar::sync_domain>(stream);

@@ -26,7 +26,7 @@ __global__ void smooth(membar::read_only_span<float> in, float* out) {
   out[i] = sum;
 }
 
-/// Counts the accesses of a warp whose threads use different coefficients, for which constant memory is not suited.
+/// Counts the accesses of a warp whose threads use different coefficients, for which constant memory is unsuitable.
 __global__ void count_divergent_use(unsigned* accesses) { *accesses = membar::distinct_in_warp(threadIdx.x % weights.size()); }
 
 int main() try {

@@ -52,8 +52,8 @@ static_assert(sizeof(block_barrier) <= 16);
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
 // Methods of copying a tile to shared memory. All threads call `begin`, which starts the copy of a stage, and `wait`, which
-// waits until all threads may read it. `parity` is the parity of the stage's turn. The copies of up to `Pending` later tiles
-// may still be in flight.
+// waits until all threads may read it. `parity` is the parity of the number of times that the stage was used. The copies of up
+// to `Pending` later tiles may still be in flight.
 
 struct one_arrives {
   template <class Ring>
@@ -167,8 +167,8 @@ struct words {
   }
 };
 
-/// Copies `turns` tiles, with up to `Stages` in flight. They are `stride` bytes apart, starting at `begin`; after `span` bytes,
-/// a power of two, the address wraps around. The last bytes of each tile are read, so that no method can skip them.
+/// Copies `turns` tiles, with up to `Stages` in flight. The tiles are `stride` bytes apart, starting at `begin`; after `span`
+/// bytes (a power of two), the address wraps around. The last bytes of each tile are read, so that no method can skip them.
 template <class Way, unsigned Bytes, int Stages>
 __global__ void __launch_bounds__(threads)
     bring(const unsigned char* from, std::size_t begin, std::size_t stride, std::size_t span, int turns, unsigned* sum) {
@@ -300,8 +300,8 @@ bench::arm in(const char* name, int blocks, std::size_t span) {
               return true;
             }();
             static_cast<void>(once);
-            // The tiles that one block copies. Each launch continues where the previous one ended, so that tiles from memory
-            // are not in L2. Tiles are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
+            // The tiles that a block copies. Each launch continues where the last one ended, so that tiles from memory are no
+            // longer in L2. Tiles are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
             const unsigned grid = blocks == 0 ? 1U : static_cast<unsigned>(blocks * shared().multiprocessors);
             const std::size_t stride = blocks == 0 ? std::max(std::size_t{Bytes}, std::size_t{1024}) : Bytes;
             const std::size_t begin = blocks == 0 ? shared().next : 0;

@@ -2,7 +2,7 @@
 /// @file
 /// The question: what does a kernel cost in a chain of dependent kernels, with and without programmatic dependent launch? Each
 /// kernel does preparatory work that is independent of its predecessor, and then adds 1 to the predecessor's result. The time
-/// of a case is the time per kernel; `membar` is a dependent launch in a graph.
+/// of a case is the time per kernel; the case `membar` uses dependent launches in a graph.
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
 

@@ -2,7 +2,7 @@
 /// @file
 /// The question: what does an access to the shared memory of another block in the cluster cost, compared with the block's own
 /// shared memory and with global memory? Loads form a chain in which each address comes from the previous load; for atomics,
-/// each operand comes from the previous result. One thread of the cluster's first block executes them. The time of a case is
+/// each operand depends on the previous result. One thread of the cluster's first block executes them. The time of a case is
 /// the time per access.
 #include "by_hand.cuh"
 
@@ -25,7 +25,7 @@ constexpr unsigned cells = 64;
 
 enum class home { own, other, global };
 
-/// An access. Its argument is the previous access's result, which is always 0.
+/// An access. The argument is the previous access's result, which is always 0.
 struct membar_load {
   __device__ static unsigned run(unsigned* at, unsigned before) {
     return membar::load<thread_scope::cluster>(at + before, relaxed);

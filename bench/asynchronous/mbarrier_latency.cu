@@ -185,7 +185,7 @@ struct ptx_in_cluster : any_way<thread_scope::cluster> {
     by_hand::wait_parity<true>(by_hand::shared_address(own + me), parity);
   }
 };
-/// The round trip also transfers a value: the phase expects its four bytes.
+/// The round trip also transfers a four-byte value, whose bytes the phase expects.
 struct store_in_cluster : any_way<thread_scope::cluster> {
   __device__ static void send(barrier* own, unsigned& received, unsigned to) {
     static_cast<void>(membar::async_store(&received, to, 1U, own[to]));
@@ -246,7 +246,7 @@ bench::arm in_cluster(const char* name, unsigned blocks) {
             if constexpr (std::is_same_v<Meeting, cooperative_groups_grid>) {
               membar::launch(config.with(membar::cooperative{}), meet_in_grid<Meeting>, at.get(), work.turns);
             } else if constexpr (std::is_same_v<Meeting, membar_grid>) {
-              // Few enough blocks that all of them can run at once.
+              // A number of blocks that can all run at once.
               membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);
             } else {
               membar::launch(config.with(membar::cluster_dimensions{blocks, 1, 1}), meet_in_grid<Meeting>, at.get(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a proxy fence cost by itself, after stores by the same thread, and during copies by the same block?
-/// Each case reports the time of one fence together with the preceding store; the variant `no_fence` has only the store.
+/// Each case reports the time of one fence together with the preceding store; the variant `no_fence` executes only the store.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -35,7 +35,7 @@ struct by_ptx {
     }
   }
 };
-/// For comparison: the cost of a generic-proxy fence in the same place.
+/// For comparison, a generic-proxy fence in the same place.
 template <thread_scope Scope>
 struct ordinary_fence {
   __device__ static void run() { membar::thread_fence<Scope>(membar::acq_rel); }
@@ -48,8 +48,8 @@ constexpr const char* names[] = {"alone", "after_shared_store", "after_global_st
 constexpr int in_a_row = 16;
 constexpr unsigned tile = 8192;
 
-/// The first warp executes the fences. In the cases with copies, the second warp keeps copies between its part of shared memory
-/// and `tiles` in flight until the first warp has finished.
+/// The first warp executes the fences. In the cases with copies, the second warp keeps copying between its part of shared
+/// memory and `tiles` until the first warp has finished.
 template <class Fence, situation Where>
 __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
   __shared__ alignas(128) unsigned char stage[tile];

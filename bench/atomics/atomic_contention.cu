@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what do contended atomics cost, and when does aggregation pay off? All threads of the device access objects in
-/// global memory, or all threads of each block access objects in its shared memory. They access a single object, one object per
-/// block, warp or thread (32 or 128 bytes apart), or objects with a skewed distribution. The time of a compare-and-swap loop
-/// grows with the square of the number of contending threads. Each comparison therefore has as many blocks as its slowest
+/// global memory, or all threads of each block access objects in its shared memory. They access one object in total, or one per
+/// block, warp or thread (32 or 128 bytes apart), or objects chosen with a skewed distribution. The time of a compare-and-swap
+/// loop grows with the square of the number of contending threads. Each comparison therefore has as many blocks as its slowest
 /// variant can finish in a few milliseconds, and reports the number of blocks.
 #include "steps.cuh"
 
@@ -61,7 +61,7 @@ __device__ pattern hidden(pattern which) {
 }
 
 /// A thread's operand: a constant, or values that increase, so that a maximum changes. Half-precision operands have both signs,
-/// because a sum that only grows soon stops changing.
+/// because rounding soon stops a sum that only grows.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
   if constexpr (Rising) {
@@ -73,7 +73,7 @@ __device__ T operand(unsigned thread, int turn, T value) {
   return value;
 }
 
-/// Whether the kernel sums and stores the results of the steps.
+/// Whether the kernel sums the steps' results and stores the sum.
 enum class results { unused, used };
 /// Whether the compiler can see that all lanes use one object.
 enum class objects { by_pattern, known };
@@ -178,7 +178,7 @@ struct contest {
                    <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, sums<T>());
              }}...};
   }
-  /// Two clustered blocks for each block of work.
+  /// A cluster of two blocks for each block of work.
   template <class... Step>
   static arms distributed() {
     return {{Step::name, [](cudaStream_t on, workload work) {

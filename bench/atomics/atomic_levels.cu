@@ -237,7 +237,7 @@ void add_cases(bench::suite& cases) {
     cases.context("host_link", bench::host_link(cases.device()));
   }
   add_level<level::shared>(cases, shared, "shared");
-  // The compiler's own function uses the instruction for shared memory; the other variants use the generic instruction.
+  // The compiler's built-in function uses the shared-memory instruction; the other variants use the generic instruction.
   add_operation<level::shared, operation::intrinsic>(cases, shared, "intrinsic/shared", "");
   add_level<level::distributed_shared>(cases, shared, "distributed_shared");
   add_level<level::l2>(cases, shared, "l2");

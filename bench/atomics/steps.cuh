@@ -49,7 +49,7 @@ struct of_aggregation {
   static constexpr const char* name = "aggregated";
 };
 
-// Operations that both kinds of references have.
+// Operations that both membar's references and `cuda::atomic_ref` provide.
 struct fetch_add {
   __device__ static auto run(const auto& object, auto value, auto order) { return object.fetch_add(value, order); }
 };
@@ -204,7 +204,7 @@ struct one_instruction : Step {
   static constexpr const char* name = "one_instruction";
 };
 
-// Functions as a user would pass them.
+// Functions that a user might pass.
 struct larger_sum {
   __device__ wide operator()(wide a, wide b) const { return {a.low + b.low, a.high > b.high ? a.high : b.high}; }
 };
@@ -267,7 +267,7 @@ __host__ __device__ T one() {
   }
 }
 
-/// Returns bits that depend on a value.
+/// Converts a value to bits that depend on it.
 template <class T>
 __device__ unsigned low_bits(const T& value) {
   if constexpr (std::is_same_v<T, wide>) {

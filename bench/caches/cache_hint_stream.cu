@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A copy with one kind of load and store. Each thread creates its policy once.
+/// A copy that uses one kind of load and one kind of store. Each thread creates its policy once.
 struct plain {
   __device__ uint4 load(const uint4* p) const { return *p; }
   __device__ void store(uint4* p, uint4 value) const { *p = value; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an access to k different addresses in constant memory cost a warp, compared with the read-only path,
+/// The question: what does a warp's access to k different constant-memory addresses cost, compared with the read-only path,
 /// shared memory and global memory? One warp walks through a table; the result is in cycles per warp access. Each word of the
 /// table holds the position of the next access, so that only the access is measured. `indexed` accesses constant memory by
 /// index, and includes the index arithmetic.
@@ -102,8 +102,8 @@ struct fixture {
   support::device_memory<long long> cycles{1};
   support::stream stream;
 
-  /// A table of `words` words. Each holds the offset of the word that is `step` words further on or, in global memory, its
-  /// address.
+  /// A table of `words` words. Each word holds the offset of the word that is `step` words further on or, in global memory,
+  /// that word's address.
   void walk(unsigned words, unsigned unit, bool addresses) {
     std::vector<unsigned> next(most_words);
     for (unsigned i = 0; i != most_words; ++i) {

@@ -75,7 +75,7 @@ class fixture {
     return ns;
   }
 
-  /// The same as `nanoseconds`, but with CUDA's own calls.
+  /// The same as `nanoseconds`, but written with the CUDA runtime's own calls.
   double raw_nanoseconds(std::size_t region_bytes, float ratio) {
     membar::reset_persisting_lines();
     cudaLaunchAttribute attribute{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what are the latency and the bandwidth of each kind of memory for each footprint? Latencies are measured with
-/// a chain of loads in which each loaded value is the address of the next load, so that only the loads are measured.
+/// The question: what latency and bandwidth does each kind of memory have, at each footprint? Latencies are measured by
+/// pointer chasing: each load returns the address of the next load, so that only the loads are measured.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <bench/common/ladder_memory.hpp>
@@ -99,7 +99,7 @@ __global__ void chase_shared(unsigned words, chase_result* result) {
   }
 }
 
-/// A chain through the shared memory of the cluster's other block. The chain holds generic addresses, which such loads need.
+/// A chain through the shared memory of the cluster's other block. The chain holds generic addresses, which such loads require.
 __global__ void chase_distributed(unsigned words, chase_result* result) {
   extern __shared__ link staged[];
   const link of_second = reinterpret_cast<link>(__cluster_map_shared_rank(staged, 1));
@@ -262,7 +262,7 @@ __global__ void touch(const uint4* memory, std::size_t count, unsigned* out) {
   }
 }
 
-/// All threads read: each block reads the whole footprint (`Each`), or all blocks together read it, one part after the other.
+/// All threads read: each block reads the whole footprint (`Each`), or the blocks share the footprint, part by part.
 template <bool Each>
 __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsigned* out) {
   std::size_t at = Each ? threadIdx.x : blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -412,7 +412,7 @@ struct fixture {
   }
 
   [[nodiscard]] bench::figures constant(std::size_t bytes, bool uniform) const {
-    // A step of 17 lines of 64 bytes visits each line once if the size is a power of two.
+    // If the number of lines is a power of two, a stride of 17 lines of 64 bytes visits each line once.
     std::vector<unsigned> next(16384);
     for (std::size_t i = 0; i != next.size(); ++i) {
       next[i] = static_cast<unsigned>((i * 4 + std::size_t{17} * 64) % bytes);
@@ -503,7 +503,7 @@ void add_cases(bench::suite& cases) {
                   16 * kib, 24 * kib, 32 * kib, 40 * kib, 48 * kib, 64 * kib, 128 * kib, 512 * kib, 2048 * kib};
   const sizes far{4, 256, 4 * kib, 64 * kib, 256 * kib};
 
-  // Chains through a register, and through a value from another lane.
+  // Chains through a register, and chains through a value from another lane.
   for (const bool shuffle : {false, true}) {
     cases.add(std::string("memory_ladder/latency/") + (shuffle ? "shuffle" : "register") + "/0", [shared, shuffle] {
       return shared->chased_by([&] {

@@ -51,8 +51,8 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-// What the compiler can do with a load, depending on what it can assume about the pointer. Each thread reads four coefficients
-// again in each iteration, and stores between these reads: with a plain pointer, the store might change the coefficients.
+// What the compiler can do with a load, depending on what it can assume about the pointer. In each iteration, each thread
+// rereads four coefficients and then stores a value; with a plain pointer, the store might change the coefficients.
 __device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
 
 template <class Coefficient>

@@ -34,7 +34,7 @@ __global__ void read_again(const uint4* data, std::size_t count, int turns, unsi
   }
 }
 
-/// A pass over a stream, which is read or modified. For each word of the stream, a thread reads one word of the hot region.
+/// A pass that reads or modifies a stream. For each word of the stream, a thread reads one word of the hot region.
 template <bool Writes>
 __global__ void hot_and_stream(const uint4* hot, std::size_t hot_count, uint4* stream, std::size_t count, unsigned* out) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;

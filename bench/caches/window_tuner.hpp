@@ -82,10 +82,10 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 ///
 /// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
 /// `options.repetitions` times for each of about twenty candidates, in turn, with the persisting lines reset before each call.
-/// If one run is not enough to warm up, `timed` should run the kernel several times. The candidates are no window, and windows
-/// of several sizes and hit ratios from the start of the region; then the neighbours of the best candidate. A window that gains
-/// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with. Errors: no set-aside,
-/// and any exception that `timed` throws. The persisting lines are reset before the function returns.
+/// If one run is not enough to warm up, `timed` should run the kernel several times. The candidates are no window, windows of
+/// several sizes and hit ratios at the start of the region, and then the neighbours of the best candidate. A window that gains
+/// less than `options.least_gain` is not chosen. While tuning, hold the `l2_set_aside` with which the kernel will run. Errors:
+/// there is no set-aside, or `timed` throws an exception. The persisting lines are reset before the function returns.
 template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
@@ -117,7 +117,7 @@ template <class Timed>
   add(largest, static_cast<double>(by_rule));
   detail::measure(trials, timed, options);
 
-  // Then the neighbours of the best window are tried. The case without a window is measured again along with them.
+  // Then tries the neighbours of the best window, and measures the case without a window again together with them.
   const access_policy_window coarse = detail::best_of(trials).window;
   tuned_window result;
   if (!coarse.off()) {
@@ -151,11 +151,11 @@ template <class Timed>
 /// The windows over the parts of a region that is larger than the largest window, or larger than the part of L2 that can
 /// persist at once.
 ///
-/// A kernel that walks through the region is launched once per part, under that part's window. `back_to_normal` resets the
-/// lines of the previous part. All parts except the last have `step` bytes, and every window has the plan's share.
+/// Launch a kernel that walks through the region once per part, under that part's window. `back_to_normal` resets the
+/// lines of the previous part. Every part except the last is `step` bytes long, and every window uses the plan's share.
 class sliding_window {
  public:
-  /// Errors: a step of 0 or larger than the largest window, and the arguments that `l2_plan::window` rejects.
+  /// Errors: `step` is 0 or exceeds the largest window, or `l2_plan::window` rejects the arguments.
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes, std::size_t step)
       : plan_(plan), start_(static_cast<const std::byte*>(start)), bytes_(bytes), step_(step) {
     if (step == 0 || step > plan.facts().max_window) {

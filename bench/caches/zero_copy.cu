@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: after how many uses does a copy to the device pay off, compared with reading the host's memory in place? The
-/// bench compares mapped memory with device memory and with a copy followed by a kernel, by the number of passes over the data.
+/// bench compares mapped memory with device memory and with a copy followed by a kernel, for several numbers of passes.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -50,7 +50,7 @@ struct fixture {
   }
 };
 
-/// One variant: `prepare` runs before the timed part; `work` is the timed part.
+/// One variant: `prepare` runs untimed before `work`, which is timed.
 template <class Prepare, class Work>
 void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm, Prepare prepare, Work work) {
   cases.add(

@@ -60,7 +60,7 @@ void store_buffering(benchmark::State& state) {
 }
 BENCHMARK(store_buffering)->ArgName("rounds")->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond);
 
-// Threads that take a ticket, wait for their turn, do private work of several events, and pass on the turn.
+// Each thread takes a ticket, waits for its turn, does private work that consists of several events, and passes on the turn.
 void ticket_lock(benchmark::State& state) {
   const std::string worker =
       "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;"

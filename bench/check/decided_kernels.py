@@ -6,8 +6,8 @@ usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--pa
 
 The scenarios are in kernels/. The first lines of each scenario name the kernel's project in projects.txt, the expected status,
 and the reason why this status is right or, for `gave up`, why the checker does not decide the scenario. `{}` in a `source` line
-is FOLDER, which contains a checkout of each project at the commit that projects.txt gives. Without FOLDER, only the kernels in
-the toolkit's headers are checked. --page writes the table of docs/membar_check.md.
+stands for FOLDER, which contains a checkout of each project at the commit that projects.txt gives. Without FOLDER, only the
+kernels in the toolkit's headers are checked. --page writes the table of docs/membar_check.md.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class Scenario:
         self.expected, self.why = expected.group(1), expected.group(2)
 
     def launches(self):
-        """Returns the kernels with their numbers of blocks and threads, in the format of the page."""
+        """Returns the kernels with their numbers of blocks and threads, formatted for the page."""
         rows = []
         for words in (row.split() for row in self.text.splitlines() if row.startswith("launch ")):
             def size(of):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how times (in milliseconds of one core) grow, on a logarithmic scale, and runs scripts that draw such a picture from a
-bench's result."""
+"""Draws the growth of times (in milliseconds of one core) on a logarithmic scale, and provides the main function of scripts
+that draw such a picture from a bench's result."""
 
 import math
 import pathlib

@@ -11,10 +11,10 @@ scenario per graph of the artifact, with the initial data of the artifact's main
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 
-Each kernel first runs on each graph in one schedule, and then in the others unless the first showed a race: after a race, more
-schedules do not change the table. The longest runs start first. After the time that --minutes gives, no new run starts, and
-unfinished runs are stopped. Finished runs are saved in --out, and the same command continues from there. --ptx keeps the
-compiled kernels, so that a machine without nvcc can run them.
+Each kernel first runs on each graph in one schedule, and then in the other schedules, unless the first one showed a race: more
+schedules cannot change the table then. The longest runs start first. When the time limit of --minutes has passed, no new run
+starts, and unfinished runs are stopped. Finished runs are saved in --out, and the same command continues after them. --ptx
+keeps the compiled kernels, so that a machine without nvcc can run them.
 
 With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,
 and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the graphs of 4 vertices, every vertex has
@@ -226,7 +226,7 @@ def median_of(results, kernels, graph):
 
 
 def done_on(how, results, graph):
-    """Returns two sets: the racy and the race-free kernels that need no further run on a graph."""
+    """Returns two sets: the racy and the race-free kernels that require no further run on a graph."""
     done = [k for k in results if complete(how, results, k, graph)]
     racy = [k for k in done if any(bug in k for bug in RACY)]
     return racy, [k for k in done if k not in racy]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures membar-check lint on faults that public projects have fixed: its warnings before and after the fix.
+"""Counts the warnings of membar-check lint before and after public projects fixed their faults.
 
 usage: lint_fixes.py [--checker FILE] [--nvcc FILE] [--only NAME] [--limit SECONDS] [--page FILE] FOLDER
 
 FOLDER contains a clone of each project in lint_fixes.txt, bare or not, in a folder OWNER+NAME. A missing project is cloned from
-GitHub. The sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used
-again.
+GitHub. The sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are
+reused.
 """
 
 import argparse

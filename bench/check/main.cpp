@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Runs the cases of a bench that measures the tools. The result names the versions of the headers and tools that were measured.
+// Runs the cases of a bench that measures the tools. The results record the versions of the measured headers and tools.
 #include <bench/common/include_hash.hpp>
 
 #include <benchmark/benchmark.h>

@@ -36,7 +36,7 @@ class Project:
         self.sources = []  # the files, with their options
 
     def hash(self):
-        """Returns the SHA-256 of the names and texts of the sources."""
+        """Returns the SHA-256 of the sources' names and contents."""
         result = hashlib.sha256()
         for source in sorted({s for s, _ in self.sources}):
             result.update(str(source.relative_to(self.root)).encode() + b"\0" + source.read_bytes())
@@ -99,7 +99,8 @@ def kernels_of(text):
 
 
 def reason_of(message):
-    """Returns what a message of membar-check calls unsupported: an instruction without its operands, or the message itself."""
+    """Returns the instruction that a message of membar-check calls unsupported, without its operands, or else the message
+    itself."""
     quoted = re.search(r"'([a-z][\w:.]*)'", message)
     if quoted is not None and "." in quoted.group(1):
         return quoted.group(1)

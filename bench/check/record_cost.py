@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures how much time membar-check record adds to a launch that is not selected, with a driver that does nothing.
+"""Measures how much time membar-check record adds to a launch that is not selected, using a driver that does nothing.
 
 usage: record_cost.py <membar-check> <record_program> <folder of the fake driver> [TIMES]
 

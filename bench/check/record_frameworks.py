@@ -41,11 +41,11 @@ STEP_SECONDS = 110
 
 
 class Skip(Exception):
-    """Raised with the reason why a step cannot run here."""
+    """Raised when a step cannot run on this machine; its text is the reason."""
 
 
 class Runner:
-    """Runs the programs of the steps in a folder of their own, and checks what they record."""
+    """Runs the steps' programs in a separate folder, and checks their recordings."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -78,7 +78,7 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program. Returns what the results say about the program, and the recording's folder."""
+        """Records a program. Returns the program's entry in the results, and the recording's folder."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
         told = [self.without_folder(line.removeprefix("membar-check: ")) for line in said.splitlines() if line.startswith("membar-check: ")]

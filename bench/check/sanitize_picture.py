@@ -16,8 +16,8 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#8c564b", "#9467bd", "#ff7f0e", "#5
 
 
 def picture(file):
-    # By case and number of threads: blocks and milliseconds of a core; millions of instructions per second in the largest
-    # launch.
+    # For each case and number of threads: the numbers of blocks with their milliseconds of core time, and the millions of
+    # instructions per second in the largest launch.
     lines, rates = {}, {}
     for name, case in file.measured.items():
         if found := re.fullmatch(r"(\w+)/blocks:(\d+)(?:/jobs:(\d+))?", name):

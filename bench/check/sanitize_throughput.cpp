@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many instructions per second the sanitizer executes in straight-line code, accesses, barriers, atomics, fences
-// and chains of blocks, and how its time grows with the size of the launch. The sanitizer runs one schedule on one host thread,
-// or on two if blocks do not communicate.
+// and chains of blocks, and how its time grows with the size of the launch. The sanitizer runs one schedule, on one host thread
+// or, if blocks do not communicate, also on two.
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>
@@ -37,7 +37,7 @@ std::string loop(int rounds, const std::string& body) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// CPU time of this thread, and of all threads.
+/// The CPU time of this thread, and of all threads.
 struct processor_time {
   double mine = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -121,7 +121,7 @@ void shared_reads(benchmark::State& state) {
 
 void atomics(benchmark::State& state) { run(state, loop(10, "atom.relaxed.gpu.global.add.u32 %r6, [x], 1;")); }
 
-// As in the last-block pattern, but every thread counts.
+// Like the last-block pattern, except that every thread increments the counter.
 void fences(benchmark::State& state) {
   run(state, "st.global.u32 [%rd1], %r0;membar.gl;atom.relaxed.gpu.global.add.u32 %r6, [x], 1;");
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares the findings of membar-check sanitize in one schedule and in ten schedules with the findings of exploration, for the
-bug corpus, for kernels from public projects, and for recordings. It writes a table.
+bug corpus, for kernels from public projects, and for recordings, and writes a table.
 
 usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
@@ -44,7 +44,8 @@ def explored(checker, path, limit):
 
 
 def sanitized(checker, path, limit):
-    """Returns the schedules' findings, the first seed that shows a fault (0 if none does), and whether all schedules end."""
+    """Returns the schedules' findings, the first seed whose schedule shows a fault (0 if there is none), and whether all
+    schedules end."""
     done = subprocess.run(["prlimit", f"--cpu={limit}", checker, "sanitize", f"--schedules={SCHEDULES}", "--format=json", str(path)],
                           capture_output=True, text=True)
     try:
@@ -66,7 +67,7 @@ class Modules:
         self.kept.mkdir(parents=True, exist_ok=True)
 
     def with_ptx(self, path):
-        """Returns a copy of a scenario that names PTX, or None if its source does not compile here."""
+        """Returns a copy of a scenario that names PTX files instead of sources, or None if a source does not compile here."""
         text = path.read_text()
         line = re.search(r"^source .*$", text, re.MULTILINE).group(0)
         if line.split()[1].endswith(".ptx"):

@@ -26,11 +26,11 @@ struct arm {
   std::function<void(cudaStream_t, workload)> launch;
 };
 
-/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by that
+/// Variants that perform the same task. The first is membar's; the ratio of each other variant is membar's time divided by that
 /// variant's time.
 struct comparison {
   std::string name;
-  /// The number of operations in one launch, along one thread's chain or over all threads.
+  /// The number of operations in one launch: those of one thread's chain, or those of all threads.
   std::function<double(workload)> operations;
   std::vector<arm> arms;
   int most_blocks = 1;
@@ -40,7 +40,7 @@ struct comparison {
 
 /// The precision of comparisons. A launch of the slowest variant takes at least `launch_ns`, and less than four times
 /// `launch_ns` even if the time grows with the square of the number of blocks. Each variant is launched `pairs` times in
-/// forward order and as often in reverse order. A comparison in which a ratio is near 1 and uncertain continues until its
+/// forward order and equally often in reverse order. A comparison in which a ratio is near 1 and uncertain continues until its
 /// kernels have taken `most_ns`.
 struct effort {
   double launch_ns;

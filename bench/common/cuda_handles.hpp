@@ -57,7 +57,7 @@ class event {
 
   [[nodiscard]] bool reached() const { return has_ended(cudaEventQuery(handle_)); }
 
-  /// Returns the nanoseconds from `earlier` to this event. Both events must have been reached.
+  /// Returns the nanoseconds from `earlier` to this event. Both events must have completed.
   [[nodiscard]] double nanoseconds_since(const event& earlier) const {
     float milliseconds = 0;
     membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_));

@@ -81,7 +81,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
       kept.push_back(argv[i]);
     }
     if (const char* const path = value_of(argv[i], "--benchmark_out=")) {
-      // Checks this before spending minutes on measurements.
+      // Checks the output file before spending minutes on measurements.
       if (!std::ofstream(path, std::ios::app)) {
         throw std::runtime_error(std::string("membar: cannot write to ") + path +
                                  "; name a file in an existing, writable folder");

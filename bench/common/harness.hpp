@@ -55,7 +55,7 @@ struct case_name {
 };
 
 /// An option of one bench, such as `--pace=`, and the handler for its value. The name of a flag has no `=`. An option without
-/// help text is only for the bench's own processes.
+/// help text is intended only for processes that the bench itself starts.
 struct option {
   std::string name;
   std::string help;
@@ -102,7 +102,7 @@ class suite {
 
   /// Waives all cases that are added from now on.
   void waive(const std::string& reason);
-  /// Waives all further cases if the device's compute capability is below `major`.0, which the feature named by `what` needs.
+  /// Waives all further cases if the device's compute capability is below `major`.0, which the feature `what` requires.
   void need_compute_capability(int major, const char* what);
   [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
@@ -110,7 +110,7 @@ class suite {
   /// Adds information about the machine to the results.
   void context(const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); }
 
-  /// Adds a case for each point of the axes, or a single case without axes. `measure(value...)` returns `figures`, or only a
+  /// Adds a case for each point of the axes, or a single case without axes. `measure(value...)` returns `figures`, or just a
   /// number of nanoseconds. It is not called if the case is waived.
   template <class Measure>
   void add(const case_name& name, Measure measure) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The libraries membar_include_hash and membar_tools_hash contain the functions include_hash() and tools_hash() of
-# include_hash.hpp. Every measurement names the headers it was made with; a measurement of a tool also names the tools' sources.
+# include_hash.hpp. Every measurement records the hash of the headers it was made with; a measurement of a tool also records the
+# hash of the tools' sources.
 include_guard(GLOBAL)
 block()
 find_package(Python3 3.8 COMPONENTS Interpreter QUIET)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of each kind, with a chain of addresses through it, for benches that compare kinds of memory; and the links
-/// between devices.
+/// Memory of each kind, filled with a chain of addresses, for benches that compare kinds of memory, and the links between
+/// devices.
 #pragma once
 
 #include <bench/common/machine_context.hpp>
@@ -43,7 +43,7 @@ enum class content { words, chain, indices };
   return -1;
 }
 
-/// Enables the device's access to the peer's memory once.
+/// Enables the device's access to the peer's memory, unless it is already enabled.
 inline void reach_peer(int device, int peer) {
   const membar::device_guard on(device);
   if (const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
@@ -75,7 +75,7 @@ inline void reach_peer(int device, int peer) {
   return comma == std::string::npos ? "unknown" : "PCIe generation " + told.substr(0, comma) + " x" + told.substr(comma + 2);
 }
 
-/// Memory of one kind and size at a time, kept as long as the requests do not change.
+/// Holds memory of one kind and size at a time, and reuses it until a different kind or size is requested.
 class chained_memory {
  public:
   chained_memory() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The conditions of a measurement other than the program: the device, the driver, the link, and the location of the
-/// host's memory.
+/// The conditions of a measurement that do not depend on the program: device, driver, link, and the location of the host's
+/// memory.
 #pragma once
 
 #include <bench/common/include_hash.hpp>
@@ -22,7 +22,7 @@ namespace support {
 
 using context_entries = std::vector<std::pair<std::string, std::string>>;
 
-/// The output of a command, and its exit status as `pclose` returns it, or -1 if the command cannot run.
+/// A command's output, and its exit status as `pclose` returns it (-1 if the command cannot run).
 struct command_result {
   std::string output;
   int status = -1;
@@ -85,7 +85,7 @@ struct command_result {
   const auto smi_index = [](int cuda_device) {
     std::istringstream lines(output_of("nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader"));
     for (std::string line; std::getline(lines, line);) {
-      // nvidia-smi writes the PCI segment with eight digits, CUDA with four: the shorter one is a suffix of the longer one.
+      // nvidia-smi writes the PCI segment with eight digits, CUDA with four, so CUDA's address is a suffix of nvidia-smi's.
       if (lower_case(line).find(pci_address(cuda_device)) != std::string::npos) {
         return std::stoi(line);
       }
@@ -106,7 +106,7 @@ struct command_result {
     for (int i = 0; i <= column; ++i) {
       cells >> cell;
     }
-    // The table's first line also contains the names of the devices, and its cells are names as well.
+    // The table's first line consists of device names, and its cells are names, too.
     if (heading == "GPU" + std::to_string(row) && cells && cell.rfind("GPU", 0) != 0) {
       return cell;
     }

@@ -53,7 +53,7 @@ class nccl_devices {
     }
   }
 
-  /// Calls `enqueue(rank, communicator)` for each device, after making it current, as one NCCL group.
+  /// Makes each device current and calls `enqueue(rank, communicator)`; all calls form one NCCL group.
   template <class Enqueue>
   void each(Enqueue enqueue) {
     check_nccl(ncclGroupStart(), "ncclGroupStart");
@@ -87,7 +87,7 @@ class nccl_devices {
 
 namespace support {
 
-/// A placeholder for devices in waived cases.
+/// A placeholder for the devices when NCCL is not available; all its cases are waived.
 struct nccl_devices {
   static constexpr const char* waiver = "membar was built without NCCL";
   explicit nccl_devices(const std::vector<int>&) {}

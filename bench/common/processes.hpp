@@ -80,7 +80,7 @@ template <class Body>
 
 }  // namespace detail
 
-/// Returns the number of GPUs. Another process determines it, because a process that has used CUDA cannot fork.
+/// Returns the number of GPUs. A child process counts them, because a process that has used CUDA must not fork.
 [[nodiscard]] inline int gpus_of_this_machine() {
   const pid_t child = detail::forked([] {
     int count = 0;

@@ -55,7 +55,7 @@ def limit_table(rows):
 
 
 class Picture:
-    """The file for one picture, and the link to it in a page in `folder`."""
+    """The file for one picture, and its link for a page in `folder`."""
 
     def __init__(self, folder, prefix, name):
         self.path = os.path.join(prefix if prefix.endswith(os.sep) else os.path.dirname(prefix), os.path.basename(prefix) + name)
@@ -63,7 +63,7 @@ class Picture:
 
 
 class Page:
-    """The folder of report.md, and its pictures, which are written to `prefix` + name."""
+    """The folder that contains report.md, and the page's pictures, which are written to `prefix` + name."""
 
     def __init__(self, folder, prefix=None):
         self.folder, self._prefix = folder, prefix or os.path.join(str(folder), "")
@@ -147,7 +147,7 @@ class Page:
 
 
 class Figures:
-    """Returns the measured cases of one file, for a report: {name: figures}."""
+    """Returns one file's measured cases for a report: {name: figures}."""
 
     def __init__(self, path, draw):
         read = results.load(path, "that the report is about")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads results of the benches: Google Benchmark's JSON, as written by --benchmark_out or shortened by keep.py.
 
-A case is one name. Its figures are the medians of its repetitions: the medians in the file if there are any, and otherwise those of
-the individual repetitions.
+A case is one name. Its figures are the medians of its repetitions: the medians in the file, if any, and otherwise medians
+computed from the individual repetitions.
 """
 import json
 import math
@@ -14,7 +14,7 @@ WIDTH = 140  # The maximum length of a line that contains an object other than a
 _SCALE = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 # Suffixes that Google Benchmark appends to a name to record how the case was run.
 _SETTING = re.compile(r"/(iterations|repeats|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
-# The fields of an entry that are not figures.
+# The entry fields that are not figures.
 _BOOKKEEPING = {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations", "real_time"}
 
 
@@ -33,8 +33,8 @@ def number(value):
 
 
 class Case:
-    """One case: its name without run options, its figures, the reason why it was waived or failed, and how often it was
-    repeated.
+    """One case: its name without run options, its figures, the reason why it was waived or failed, and the number of
+    repetitions.
 
     The figure `ns` is the time, unless the bench has a counter of that name."""
 

@@ -19,7 +19,7 @@ namespace support {
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
-/// Returns the median of samples in any order. There must be at least one.
+/// Returns the median of samples in any order. At least one sample is required.
 [[nodiscard]] inline double median(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   return quantile(samples, 0.5);

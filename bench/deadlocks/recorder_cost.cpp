@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures what the deadlock recorder costs per operation, and whether this cost grows with the program's length.
-// `per_operation` is constant if the time grows linearly. The bench uses one thread on one core.
+// If the time grows linearly, `per_operation` is constant. The bench uses one thread on one core.
 #include <membar/deadlock/recorder.hpp>
 
 #include <benchmark/benchmark.h>
@@ -51,7 +51,7 @@ void ring_with_waits_of_the_host(benchmark::State& state) {
 }
 BENCHMARK(ring_with_waits_of_the_host)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// Two PEs that answer each other. Each is recorded by its own host thread, and the recording is checked once.
+// Two PEs that answer each other. One host thread per PE records its operations, and the recording is checked once at the end.
 void there_and_back(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {

@@ -6,11 +6,12 @@ to measurements on two GPUs.
     model.py docs/measurements/h200-x2/fence_interference.json [--gpus 2 4 8 72] [--measured domains.json]
 
 Assumptions:
-  1. A GPU's stores to all peers leave through links with the total rate C. Stores that arrive at a GPU share the same rate.
-  2. A GPU has at most W bytes of stores outstanding. Background load that saturates the link keeps all W outstanding.
-  3. Stores leave in order, from one queue per domain. The flush at the end of a kernel waits until the stores in its domain's queue are
-     acknowledged, which takes W / (the rate at which the queue drains).
-  4. In another domain the flush waits for a fraction s of that time, because of congestion on the common path.
+  1. A GPU's stores to all peers leave through links whose total rate is C. The stores that arrive at a GPU also share a total
+  rate of C. 2. A GPU has at most W bytes of stores outstanding. Background load that saturates the link keeps all W
+  outstanding. 3. Stores leave in order, from one queue per domain. The flush at the end of a kernel waits until the stores in
+  its domain's
+     queue are acknowledged, which takes W divided by the queue's drain rate.
+  4. In a domain without these stores, the flush waits for a fraction s of that time, because of congestion on the common path.
   5. Background load that pauses, such as occasional all-reduces, delays a flush only during its share of the time. Steady background load
      r < 1 is a queue of bursts of b bytes (M/D/1): r / (2 (1 - r)) b / C.
 C, W, s and b are fitted on chains of kernels in a graph during NVLink stores. The queue of NCCL's all-reduce is fitted
@@ -63,7 +64,8 @@ class Model:
         return self.ring_rate if pattern == 'ring' else self.rate / (gpus - 1) if pattern == 'from_all' else self.rate
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
-        """Returns how much longer a boundary takes. `load` is a steady background load's share of the link's rate or, for
+        """Returns the time by which a kernel boundary is delayed. `load` is a steady background load's share of the link's rate
+        or, for
         all-reduces, their share of the time."""
         if not 0 <= load <= 1:
             raise SystemExit(f'the load is {load}, but must be from 0 to 1')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables and the picture from the results of run_domains.py.
+"""Generates the tables and the picture from the results of run_domains.py.
 
     page.py --page docs/membar_domains.md --machine h200-x2 --picture docs/pictures/h200-x2.domains.svg domains.json...
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
@@ -71,8 +71,8 @@ def read(files):
 
 
 def kept(everything):
-    """Leaves out logs, single streams and graphs, programs without measurements, and the program's own times under `watch`
-    and `try`. The data of a program's run are kept only if they differ from the file's data."""
+    """Leaves out logs, individual streams and graphs, programs without measurements, and the times that programs measured under
+    `watch` and `try`. The data of a program's run are kept only if they differ from the file's data."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
 
     def part(key, value):
@@ -167,7 +167,7 @@ def run_table(everything):
 
 
 def picture(everything):
-    """Draws bars for each program's time as a multiple of its time alone."""
+    """Draws each program's times as bars, in multiples of its time without communication."""
     shown = [r for r in rows(everything) if r[3] is not None]
     if not shown:
         raise SystemExit('the results have no program that ran under apply, so there is nothing to draw: run run_domains.py first')

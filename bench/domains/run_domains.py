@@ -80,7 +80,7 @@ PROGRAMS = {
     'jax_layer_domain0': one_process('jax_layer.py', NCCL_MEM_SYNC_DOMAIN='0'),
 }
 
-# The kernels that are moved by hand, to compare with `run`.
+# The kernels that are moved by hand, for comparison with `run`.
 BY_HAND = {
     **dict.fromkeys(('decode_symm', 'decode_large_symm', 'decode_batch_1_symm', 'decode_batch_32_symm', 'prefill_symm'), '^two_shot_all_reduce'),
     'small_kernels_symm': '^two_shot_all_reduce',
@@ -226,8 +226,8 @@ class Bench:
         return nothing
 
     def with_and_without(self, folder, words, pairs):
-        """Yields the results of pairs of processes: one without the library, and one with it and a list that matches no
-        kernel. The order alternates."""
+        """Yields the results of pairs of processes: one without the library, and one with the library and a list that matches
+        no kernel. The order alternates."""
         applied = [str(self.options.command), 'apply', '--force', f'--list={self.list_of_nothing()}', '--']
         for pair in range(pairs):
             ran = {}
@@ -237,7 +237,7 @@ class Bench:
                 yield ran
 
     def cost(self, pairs):
-        """Measures what the library costs a program if no kernel is listed, in terms of the time per launch without
+        """Measures the library's cost for a program if no kernel is listed, as the time per launch without
         communication."""
         runs = self.with_and_without('cost', self.words_of('chain', () if self.options.gpus > 1 else ('created', 'host')), pairs)
         ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
@@ -248,8 +248,8 @@ class Bench:
         return out
 
     def step_cost(self, pairs):
-        """Measures what the library costs a decode step on one GPU if no kernel is listed, when the step is one
-        graph and when its kernels are launched one by one."""
+        """Measures the library's cost for a decode step on one GPU if no kernel is listed, both for a step captured in a graph
+        and for kernels launched one by one."""
         runs = [{step: {how: ran[how][step]['p50'] for how in ('without', 'with')} for step in ('graph', 'eager')}
                 for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}
@@ -262,7 +262,8 @@ class Bench:
         return out
 
     def profilers(self):
-        """Records what torch.profiler sees in a program under each action, and runs the program under nsys if it is installed."""
+        """Records the events that torch.profiler reports for a program under each action, and runs the program under nsys if
+        nsys is installed."""
         domains = str(self.options.command)
         nothing = self.list_of_nothing()
         program = [sys.executable, str(HERE / 'profiled.py')]

@@ -35,12 +35,12 @@ inline constexpr membar::sync_domain remote = membar::sync_domain::remote;
 inline constexpr arm alone{"alone", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm same{"same", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm separate{"separate", {local, two_domains}, {remote, two_domains}, 2};
-/// `separate` with the two sides swapped: the result must not depend on which side is in the remote domain.
+/// `separate` with the two sides swapped: the result must be the same whichever side is in the remote domain.
 inline constexpr arm swapped{"swapped", {remote, two_domains}, {local, two_domains}, 2};
 /// Control: both sides are in the remote domain, and therefore in the same domain. The result must equal the result of `same`;
-/// otherwise the relief came from the attribute and not from the separation.
+/// otherwise the relief is due to the attribute, not to the separation.
 inline constexpr arm alias{"alias", {remote, two_domains}, {remote, two_domains}, 2};
-/// Control: the two sides are separated by other physical ids. The result must equal `separate`.
+/// Control: the two sides are separated, with different physical ids. The result must equal `separate`.
 inline constexpr arm map{"map", {local, upper_domains}, {remote, upper_domains}, 4};
 /// Control for NCCL: a process in which NCCL itself uses the default domain, with unchanged maps. The result must equal `same`.
 inline constexpr arm env0{"env0", {local, two_domains}, {local, two_domains}, 2};

@@ -70,8 +70,8 @@ inline constexpr std::string_view all_noises[] = {
 inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 /// Returns whether a case runs without `--all`: every arm for the kernel boundary and for the device fence that shares a
-/// multiprocessor; for the rest, the two decisive arms with the noises that matter. On a machine without a peer, the host is
-/// the only remote memory.
+/// multiprocessor; for the other victims, the two decisive arms with the relevant noises. On a machine without a peer, the host
+/// is the only remote memory.
 inline bool in_default_set(const victim_description& victim, std::string_view noise, std::string_view arm_name, bool has_peer) {
   if (victim.kernel == nullptr) {
     return victim.chain_queue == queue::own || arm_name == "same" || arm_name == "separate";
@@ -87,7 +87,7 @@ inline bool in_default_set(const victim_description& victim, std::string_view no
     return saturating && victim.name.find("acq_rel") != std::string::npos;
   }
   const std::string_view far = has_peer ? "nvlink" : "host";
-  // A fence at block scope has nothing to wait for. Paced traffic shows this best, because the link then has spare capacity.
+  // A block-scope fence has nothing to wait for. Paced traffic shows this best, because the link then has spare capacity.
   return (starts_with(noise, far) && (saturating || (victim.scope != thread_scope::cluster && noise != "nvlink_both.paced"))) ||
          ((victim.scope == thread_scope::system || victim.scope == thread_scope::block) && noise == "host.saturating");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: do memory fences in a process wait for unrelated traffic, and how much of this time do memory synchronization
-/// domains recover? Every case times one victim during one noise in one arm; `--help` lists the options.
+/// The question: do memory fences in a process wait for unrelated traffic, and how much of this wait do memory synchronization
+/// domains remove? Every case times one victim during one noise in one arm; `--help` lists the options.
 
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -22,7 +22,7 @@
 namespace fence_interference {
 namespace {
 
-/// Returns whether the filter selects any case with NCCL, whose set-up takes a while.
+/// Returns whether the filter selects any NCCL case; setting up NCCL takes a while.
 [[maybe_unused]] bool selects_nccl(const bench::suite& cases, const std::vector<victim_description>& victims) {
   for (const victim_description& victim : victims) {
     for (const std::string_view noise_name : all_noises) {
@@ -79,7 +79,7 @@ struct program {
   result_table table;
   progress shown;
 
-  /// A case on which findings are based.
+  /// A case that is the basis of findings.
   struct used_case {
     const victim_description* victim;
     const arm* under;
@@ -94,7 +94,7 @@ struct program {
   std::size_t run(const bench::suite& cases);
 };
 
-/// Returns whether findings, and not only controls, are based on a case.
+/// Returns whether a case is the basis of findings, and not only of controls.
 bool is_used(const case_name& name) {
   return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
          !starts_with(name.noise, "local");
@@ -171,7 +171,7 @@ void program::add_cases(bench::suite& cases) {
   }
 }
 
-/// Repeats the cases that findings are based on until all of their ratios are known or the time is up; a second call does
+/// Repeats the cases on which findings are based until all of their ratios are known or the time is up; a second call does
 /// nothing.
 void program::repeat_what_is_used() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);

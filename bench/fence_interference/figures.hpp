@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The measurements of the cases, the figures derived from several of them, and the output formats.
+/// The measurements of the cases, figures that are derived from several cases, and the output formats.
 #pragma once
 
 #include "required.hpp"
@@ -65,7 +65,7 @@ class result_table {
 
   /// The figures of a case. Times are in ns and in cycles of a `ghz` clock. Ratios of medians are given if both cases were
   /// measured: slowdown = this arm / no noise and, on the arm to which the ratio belongs, interference = same / none, relief =
-  /// same / separate, residual = separate / none. The model's requirement is 1 or 0, and is known without a measurement.
+  /// same / separate, residual = separate / none. The model's requirement, 1 or 0, needs no measurement.
   [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
     const case_result& result = results_.at(name.text());
     figures out;

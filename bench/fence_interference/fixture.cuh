@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The devices with everything that is measured on them, and the measurement of one set of samples.
+/// The devices, the victims and noises on them, and the measurement of one set of samples.
 #pragma once
 
 #include "cases.cuh"
@@ -59,8 +59,8 @@ inline constexpr int default_pace = 75;
 class fixture {
  public:
   /// `device` must exist. `peer` is the target of NVLink stores and all-reduces, by default the first device on NVLink. Paced
-  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as are needed for a
-  /// steady time.
+  /// noise stores `pace` percent of the saturating rate. Chains consist of `chain` kernels, by default as many as a steady time
+  /// requires.
   fixture(int device, const std::optional<int>& peer, int pace = default_pace, int chain = 0)
       : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
@@ -152,7 +152,7 @@ class fixture {
   }
 
  private:
-  /// The first multiprocessor that noise of the usual extent uses, or the last one that this noise leaves free.
+  /// The first multiprocessor that noise of the usual extent occupies, or the last one that it leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");
@@ -168,8 +168,8 @@ class fixture {
     return id;
   }
 
-  /// The number of kernels in chains of this form, the same in every case: enough to make the interval without noise so narrow
-  /// that ratios are known, but at most `most_chain`.
+  /// The number of kernels in chains of this form, the same in every case: large enough that the interval without noise is
+  /// narrow enough for ratios to be known, but at most `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -291,7 +291,7 @@ class fixture {
   }
 
   static constexpr unsigned widest_noise = 32;
-  /// Several times the size of L2, so that local stores reach device memory.
+  /// Several times as large as L2, so that local stores reach device memory.
   static constexpr std::size_t target_bytes = std::size_t{512} << 20;
   static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
 

@@ -32,8 +32,8 @@ struct occupied {
   friend bool operator==(const occupied&, const occupied&) = default;
 };
 
-/// Traffic that runs while the victim is measured. Between `start` and `stop` it runs without a gap, or `running` returns
-/// false.
+/// Traffic that runs while the victim is measured. If there is a gap in the traffic between `start` and `stop`, `running`
+/// returns false.
 class noise {
  public:
   virtual ~noise() = default;
@@ -62,7 +62,7 @@ class silence final : public noise {
   double stop() override { return 0; }
 };
 
-/// Stops the noise at the end of a scope, also after an exception.
+/// Stops the noise at the end of a scope, even if an exception leaves it.
 struct stop_noise {
   void operator()(noise* what) const noexcept {
     try {
@@ -174,8 +174,8 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
       .fetch_max(membar::global_nanoseconds(), membar::relaxed);
 }
 
-/// The streams of the experiment. They are few, and they are created before any measurement, because a stream created later can
-/// move the others to different hardware queues.
+/// The streams of the experiment. There are few streams, all created before any measurement, because creating a stream later
+/// can move the others to different hardware queues.
 struct bench_streams {
   support::stream chain[2];
   support::stream operation;
@@ -192,7 +192,7 @@ class kernel_noise final : public noise {
   };
 
   /// `target` is memory of `bytes` bytes that the current device can access, or null for a kernel that only spins, in rounds of
-  /// some microseconds.
+  /// a few microseconds.
   kernel_noise(const bench_streams& streams, uint4* target, std::size_t bytes, extent shape)
       : stream_(streams.noise),
         control_stream_(streams.control),
@@ -291,7 +291,7 @@ class two_way_noise final : public noise {
     static_cast<void>(started(*back_, alone.noise));
   }
 
-  /// Limits both directions to `gigabytes_per_second` in total.
+  /// Limits the sum of both directions to `gigabytes_per_second`.
   void pace(double gigabytes_per_second, double ghz) {
     there_->pace(gigabytes_per_second / 2, ghz);
     back_->pace(gigabytes_per_second / 2, ghz);

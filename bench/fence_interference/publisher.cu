@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it cost computing warps to make their results visible to the whole system while unrelated traffic
-/// runs? Either each warp executes its own release, or a publisher warp releases for all of them.
+/// The question: what does it cost computing warps to make their results visible system-wide while unrelated traffic runs?
+/// Either each warp executes its own release, or a publisher warp releases for all of them.
 ///
 /// Case names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. A
-/// pace case reports the time of one iteration of a computing warp, which works, stores and publishes. A latency case reports
-/// the time from publishing to the store of the signal. Counters give the numbers of publications and system fences.
+/// pace case reports the time of a computing warp's iteration, in which the warp works, stores and publishes. A latency case
+/// reports the time from publishing to the store of the signal. Counters give the numbers of publications and system fences.
 #include "fixture.cuh"
 
 #include <bench/common/harness.hpp>
@@ -120,8 +120,8 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
 
 using kernel_type = void (*)(float*, unsigned long long*, unsigned, warp_result*, block_result*);
 
-/// The kernel of a case, which runs during a noise. A latency case reports the latency; any other case reports the time of an
-/// iteration.
+/// A case's kernel, which runs during one kind of noise. A latency case reports the latency; any other case reports the time of
+/// an iteration.
 struct description {
   kernel_type kernel;
   unsigned warps;

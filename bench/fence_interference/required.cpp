@@ -45,14 +45,15 @@ model::instruction fence_at(thread_scope scope, Order order) {
   return at(scope, model::thread_fence<system_wide>(order));
 }
 
-/// Answers the four questions for a victim that ends with `operations` at `scope`. The operations are the publication of `flag`
-/// and what precedes it. A victim without operations is a kernel that ends and is followed by another kernel in its stream.
+/// Answers the four questions for a victim that ends with `operations` at `scope`. The operations consist of the publication of
+/// `flag` and any operations before it. A victim without operations is the end of a kernel that another kernel follows in the
+/// same stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };
   const model::place noise_place = model::in_domain(model::block(0), arm.noise.physical());
   const model::place victim_place = model::in_cluster(beside(1), 1);
-  // The observer is in the widest place that the scope includes.
+  // The observer is at the most distant place that the scope includes.
   const model::place observer_place = scope == thread_scope::block     ? victim_place
                                       : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
                                       : scope == device                ? beside(2)

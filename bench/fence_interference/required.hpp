@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a victim must wait for according to the memory model. The rest of its wait is wasted.
+/// What a victim must wait for according to the memory model. Any other waiting is wasted.
 #pragma once
 
 #include "arms.hpp"
@@ -9,8 +9,8 @@
 
 namespace fence_interference {
 
-/// The earlier stores that must be visible to a thread that synchronizes with the victim, in the widest place that the victim's
-/// scope includes.
+/// The earlier stores that must be visible to a thread that synchronizes with the victim, at the most distant place that the
+/// victim's scope includes.
 struct requirement {
   bool own;    ///< The victim's own stores.
   bool noise;  ///< The noise's stores, if the victim has never read its flag: the situation that the bench measures.

@@ -15,13 +15,13 @@ namespace fence_interference {
 /// is at most this value.
 inline constexpr double most_spread = 0.05;
 
-/// Returns whether every ratio of two cases with such medians is known.
+/// Returns whether the ratio of any two cases with such medians is known.
 [[nodiscard]] inline bool is_steady(const std::vector<double>& medians) {
   const auto interval = support::relative_interval(medians);
   return interval && 2 * *interval * *interval <= most_spread * most_spread;
 }
 
-/// Repeats cases in rounds until the medians of each are steady or the time is up. `medians_of(each)` returns the medians so
+/// Repeats cases in rounds until each case's medians are steady or the time is up. `medians_of(each)` returns the medians so
 /// far; `again(each, left)` adds a median while `left` cases remain, or returns false if the case cannot be measured further.
 template <class Case, class MediansOf, class Again, class IsOver>
 void settle(std::vector<Case> cases, const MediansOf& medians_of, const Again& again, const IsOver& is_over) {

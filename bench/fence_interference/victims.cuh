@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The victims: operations of a program without remote traffic, and what they wait for.
+/// The victims: operations in a program without remote traffic, which may wait for other traffic.
 #pragma once
 
 #include "arms.hpp"
@@ -61,7 +61,7 @@ class kernel_boundary final : public victim {
 
   void prepare(const domain_choice& domains) override {
     if (form_ == chain_form::graph) {
-      // The graph's nodes carry the domain. The stream that launches the graph has the default domain, which must not matter.
+      // The graph's nodes have the domain; the launching stream has the default domain, which must not matter.
       graph_.emplace(stream_.get(), [&] { launch_chain(domains); });
     }
   }
@@ -144,7 +144,7 @@ struct placement_control {
   unsigned measured;  ///< The samples that the measuring block has taken.
 };
 
-/// How long blocks wait for each other until a block that may measure has been found.
+/// How long the blocks wait for each other while they look for a block that may measure.
 inline constexpr unsigned long long placement_ns = 50'000'000;
 
 /// One block, on an allowed multiprocessor, times `samples` operations in cycles. The other blocks only fill the device, so

@@ -3,10 +3,10 @@
 """Measures the cost of including a membar header: the CPU time in seconds that its compilation takes, minus the CPU time for an
 empty translation unit.
 
-The CPU time of all compiler processes counts. Headers are compiled in turn, several times, and the fastest compilation
-counts, because other load on the machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX. The
-budgets are the library's own; <cuda/atomic> is measured for comparison with atomic.cuh. Headers that need an optional
-package, NVSHMEM or NCCL, are measured only if they are named.
+The CPU time includes all compiler processes. Headers are compiled in turn, several times, and the fastest compilation
+counts, because other load on the machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX.
+Budgets exist only for the library's own headers; <cuda/atomic> is measured for comparison with atomic.cuh. Headers that need an
+optional package, NVSHMEM or NCCL, are measured only if they are named.
 """
 import argparse
 import pathlib

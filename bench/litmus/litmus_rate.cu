@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how many instances of a litmus test run per second for each test and placement? How much of the time do
-/// stress, counting, and the single barrier per step take, compared with a host that resets and counts between two launches?
+/// The question: how many instances of a litmus test run per second for each test and placement? How much time do stress,
+/// counting, and the single barrier per step take, compared with resetting and counting on the host between two launches?
 ///
 /// Every variant runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor
 /// resets, so its outcomes are meaningless. `host_reset` launches a kernel per step; the host copies the digits, counts them
@@ -83,7 +83,7 @@ __device__ void run_each(const litmus::launch_view& view, const unsigned* rotati
   }
 }
 
-/// One step as a separate launch: the end of the kernel is the barrier, and the host counts and resets.
+/// One step as a separate launch: the kernel's end acts as the barrier, and the host counts and resets.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ litmus::launch_view view) {
   __shared__ unsigned rotations[litmus::max_locations];

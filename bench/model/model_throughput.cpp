@@ -62,7 +62,7 @@ void measure(benchmark::State& state, const std::vector<model::litmus_test>& all
 
 std::uint64_t candidates_of(const model::litmus_test& test) { return membar_test::searched(test).candidates; }
 
-/// All candidate executions of programs of `threads` x `accesses` on `locations`, with loads and stores.
+/// All candidate executions of programs with `threads` threads of `accesses` loads and stores each on `locations` locations.
 void every_candidate(benchmark::State& state) {
   measure(state, programs(state, false, 24), candidates_of);
   state.SetLabel("random loads and stores");
@@ -75,7 +75,7 @@ void every_candidate_with_atomics(benchmark::State& state) {
 }
 
 /// The tests' naive decision procedure, on programs small enough for it. Its candidates are choices of reads-from and
-/// coherence, and it needs more of them per answer, so compare tests/s.
+/// coherence, and it requires more of them per answer, so compare tests/s instead of candidates/s.
 void straightforward(benchmark::State& state) {
   measure(state, programs(state, false, 8), [](const model::litmus_test& test) {
     membar_test::naive_model naive(test, 1U << 20U);

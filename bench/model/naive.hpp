@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A second decision procedure, used only for comparison: it guesses the value of every read, enumerates every reads-from
-/// relation, every partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. The
-/// only parts that it shares with the model are the reader and the instruction format.
+/// relation, every partial coherence order and every order of the fences, and evaluates the rules as set comprehensions. It
+/// shares only the reader and the instruction format with the model.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -29,7 +29,7 @@ using membar::memory_order, membar::thread_scope;
 class matrix {
  public:
   explicit matrix(std::size_t n) : n_(n), cells_(n * n) {}
-  /// The relation of those pairs (a, b) among the `n` events for which `p` holds.
+  /// The relation that contains the pairs (a, b) of the `n` events for which `p` holds.
   [[nodiscard]] static matrix between(std::size_t n, const auto& p) {
     matrix r(n);
     for (std::size_t a = 0; a < n; ++a) {
@@ -529,7 +529,7 @@ class naive_model {
     }
   }
 
-  // Barriers: the number of a group is guessed for every event (0: no group), and the rules of groups are checked.
+  // Barriers: a group number is guessed for every event (0: no group), and the rules for groups are checked.
   void for_each_barriers(const matrix& rf, const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
@@ -575,7 +575,7 @@ class naive_model {
 
   [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, const matrix& rf,
                                       matrix& sync) const {
-    // Returns how many earlier events the thread has on the same barrier: arrivals if this event is an arrival, otherwise
+    // Returns the number of the thread's earlier events on the same barrier: arrivals if this event is an arrival, otherwise
     // waits.
     const auto own_turn = [&](std::size_t e) {
       const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;
@@ -685,9 +685,9 @@ class naive_model {
     return false;
   }
 
-  /// A group of a barrier with a count has that many threads. The remaining events belong to fewer threads than a group needs.
-  /// No grouped event follows them in their thread, and such an event may wait only if some group exists and it is its thread's
-  /// last instruction.
+  /// If a barrier has a count, each of its groups has that many threads. The remaining events belong to fewer threads than a
+  /// group requires. No grouped event follows them in their thread, and such an event may wait only if some group exists and it
+  /// is its thread's last instruction.
   [[nodiscard]] bool counted_is_right(std::size_t a, const numbers& same, const numbers& group,
                                       const std::vector<int>& group_of, std::int64_t count) const {
     const auto threads = [&](const numbers& of) {
@@ -734,7 +734,7 @@ class naive_model {
     };
     const auto generic = [&](std::size_t e) { return proxy_of(e) == model::proxy::generic; };
     const numbers alias_fences = every([&](auto e) { return is(e, 'P') && proxy_of(e) == model::proxy::alias; });
-    // The event itself, or the fences of the event's proxy in its block.
+    // The event itself, or fences of the event's proxy in the event's block.
     const auto fences_of = [&](std::size_t m) {
       return every([&](auto f) { return generic(m) ? f == m : is(f, 'P') && proxy_of(f) == proxy_of(m) && one_block(f, m); });
     };

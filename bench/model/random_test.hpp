@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Random litmus tests as text, to check properties that must hold for every program.
+/// Random litmus tests as text, for checking properties that must hold for every program.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct random_shape {
   bool proxies = false;
   bool control = true;
   bool places = true;
-  /// Adds vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
+  /// Adds vectors, mbarriers, API edges, waiting loops, second branches, and registers as the expected value of a cas.
   bool wide = false;
   bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide accesses, if the shape has any.
   bool strong = false;         ///< Every access is strong, at device scope or wider.

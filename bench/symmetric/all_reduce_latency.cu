@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an all-reduce with membar::all_reduce (one-shot and two-shot) cost, compared with NCCL's and
-/// NVSHMEM's? Sizes are 1 KiB to 64 MiB, of floats and of bfloat16, on two GPUs and on four. Times are per all-reduce, over
+/// NVSHMEM's? Vectors of float and of bfloat16 have 1 KiB to 64 MiB, on two and on four GPUs. Times are per all-reduce, over
 /// many consecutive all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the
 /// vector's size divided by this time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a
 /// kernel that sends and receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
@@ -74,8 +74,8 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
 /// The cost of a kernel that has the shape of an all-reduce but does nothing.
 __global__ void empty() {}
 
-/// The minimum that every all-reduce needs: each PE sends its word, with the word's sequence number, to the other PE. A word
-/// that arrives shows that its sender has taken the previous word, so that word's box is free again without a release.
+/// The minimum work of every all-reduce: each PE sends its word, with the word's sequence number, to the other PE. A word's
+/// arrival shows that its sender has read the previous word, so the box of that word is free without a release.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;

@@ -6,10 +6,10 @@ from flashinfer_all_reduce.cu, FlashInfer's and vLLM's.
 
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>] [--flashinfer <library>]
 
-All methods run in one process per GPU. PyTorch's and vLLM's methods get their input in symmetric memory, which they require; the others
-accept any memory. Times are per all-reduce, over many consecutive all-reduces captured in one graph, and include a share of the graph's
-launch, equally for all methods. The graphs for one size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the
-extension.
+All methods run in one process per GPU. The input of PyTorch's and vLLM's methods is in symmetric memory, which they require;
+the other methods accept any memory. Times are per all-reduce, over many consecutive all-reduces captured in one graph, and
+include a share of the graph's launch time, which is equal for all methods. The graphs for one size are replayed in turn. The
+script needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
 import ctypes
@@ -125,7 +125,7 @@ def nanoseconds_of(graph, rounds, stream):
 
 
 def times_of(ways, rounds, stream):
-    """Returns for each method the time per operation in a graph of many operations. The graphs are destroyed here, because
+    """Returns each method's time per operation, in a graph of many operations. The graphs are destroyed here, because
     NCCL's communicator waits until its graph has been destroyed."""
     graphs = {way: captured(operation, rounds, stream) for way, operation in ways.items()}
     replays = [{way: nanoseconds_of(graph, rounds, stream) for way, graph in graphs.items()} for _ in range(REPLAYS + 1)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a barrier between two GPUs cost? The barriers are in a kernel (for groups of several sizes, with and
-/// without ordering memory, for a team, and in two halves) and on streams. They are compared with a barrier made of flags
-/// between threads, and with NVSHMEM's barrier. Times are per barrier.
+/// without ordering memory, for a team, and in two halves) and on streams. They are compared with a barrier in which threads
+/// exchange flags, and with NVSHMEM's barrier. Times are per barrier.
 #include "peer_world.cuh"
 
 #include <membar/symmetric/on_stream.cuh>

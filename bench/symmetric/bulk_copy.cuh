@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
   for (std::size_t n = 0; n < all + ahead; ++n) {
     if (n < all) {
       const std::size_t slot = n % tiles;
-      // Waits until the data that was written from this slot `tiles` iterations earlier has been read: only later groups may be
+      // Waits until the copy from this slot, `tiles` iterations ago, has read its data: only later groups may be
       // unfinished.
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<tiles - ahead - 1>());
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, arrivals + slot, size);

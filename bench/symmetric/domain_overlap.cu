@@ -43,7 +43,7 @@ __global__ void local_step(unsigned* words, unsigned value) {
   }
 }
 
-/// The chain runs during communication in a domain, or alone.
+/// The chain runs during communication in a domain, or without communication.
 double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& communication) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;
@@ -78,7 +78,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
     membar::launch(membar::launch_config{blocks, 512, two.streams.of(pe(0))}.with(*communication), communicate, data.on(pe(0)),
                    static_cast<const unsigned char*>(source.on(pe(0)).local()), signals.on(pe(0)),
                    static_cast<const unsigned*>(control.get()), control.get() + 1);
-    // The kernel ends by itself, so this loop also ends.
+    // The kernel's budget ends it, so this loop also ends.
     for (unsigned started = 0; started != blocks && !two.streams.idle(pe(0));) {
       copy(&started, control.get() + 1);
     }

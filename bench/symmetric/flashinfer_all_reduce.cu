@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The all-reduces in a FlashInfer checkout, its own (from TensorRT-LLM) and vLLM's, as a library for all_reduce_torch.py:
+/// A FlashInfer checkout's two all-reduces, its own (from TensorRT-LLM) and vLLM's, as a library for all_reduce_torch.py:
 ///
 ///     nvcc -O3 -std=c++17 --expt-relaxed-constexpr -arch=sm_90 -shared -cudart=shared -Xcompiler=-fPIC \
 ///       -I <FlashInfer>/include -I <spdlog>/include bench/symmetric/flashinfer_all_reduce.cu \
 ///       -o flashinfer_all_reduce.so -lcuda
 ///
-/// Memory is given by its address on every rank. The functions return whether they succeeded.
+/// Memory arguments consist of the address on every rank. The functions return whether they succeeded.
 #include <flashinfer/comm/trtllm_allreduce_fusion.cuh>
 #include <flashinfer/comm/vllm_custom_all_reduce.cuh>
 

@@ -33,7 +33,7 @@ void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
   });
 }
 
-/// Polls until the host opens the gate, but never longer than its budget.
+/// Polls until the host opens the gate, but for no longer than the budget.
 __global__ void hold_stream(const unsigned* open, unsigned* late) {
   const unsigned long long begin = membar::global_nanoseconds();
   while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
@@ -55,12 +55,12 @@ class gate {
   gate& operator=(const gate&) = delete;
   ~gate() { open(); }
 
-  /// Called with the stream's device current.
+  /// The stream's device must be current.
   void hold(cudaStream_t stream) {
     membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
   }
   void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
-  /// Called when all streams have ended. Throws if a stream was released too early.
+  /// Call this when all streams have finished. Throws if a stream was released too early.
   void require_held() const {
     if (state_[1] != 0) {
       throw std::runtime_error(

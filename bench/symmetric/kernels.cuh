@@ -27,7 +27,7 @@ inline constexpr membar::wait_budget generous = membar::wait_budget::millisecond
 /// The number of rounds before the clock starts.
 inline constexpr unsigned warm_up = 20;
 
-/// The report of a kernel: the time of its rounds, and whether a wait timed out.
+/// A kernel's report: the time of its rounds, and whether a wait timed out.
 struct kernel_report {
   unsigned long long nanoseconds;
   unsigned failures;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(1024, 1)
   });
 }
 
-/// A put, a fence and a relaxed notification instead of `put_signal`.
+/// Like `put_signal`, but with a put, a fence and a relaxed notification.
 template <class Group, class Backend>
 __global__ void __launch_bounds__(1024, 1)
     fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
@@ -119,7 +119,7 @@ struct alignas(4) payload {
   unsigned words[Bytes / 4];
 };
 
-/// Where a message is sent from and received into.
+/// The source and the destination of a message.
 enum class message_in {
   global_memory,
   group  ///< The registers of a thread, or the shared memory of a warp or block.
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 /// Round trips of a message of `boxes.size()` pieces, each in the registers of a thread. A thread receives its own piece and
-/// returns it, without waiting for other threads' pieces. `Lanes` lanes of each warp have a piece.
+/// returns it, without waiting for other threads' pieces. In each warp, `Lanes` lanes have a piece.
 template <unsigned Lanes, class Backend>
 __global__ void __launch_bounds__(1024, 1)
     packed_pieces_round_trips(span<packed<payload<12>>, Backend> boxes, payload<12>* memory, unsigned rounds,
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// A sequence of AMOs, `next(seen)`, each of which needs the previous one's result.
+/// A sequence of dependent AMOs: `next(seen)` takes the previous AMO's result.
 template <class Next>
 __device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;

@@ -17,7 +17,7 @@
 
 namespace symmetric_bench {
 
-/// Returns the bytes of one transfer according to a case's name, such as "/MiB:16"; 0 if the name does not contain a size.
+/// Returns the bytes of one transfer from a size in the case's name, such as "/MiB:16", or 0 if the name contains no size.
 [[nodiscard]] inline double bytes_of_case(const std::string& name) {
   const std::string unit = "/MiB:";
   const auto at = name.find(unit);
@@ -43,10 +43,10 @@ namespace symmetric_bench {
   return true;
 }
 
-/// Adds the NVSHMEM variants for `question`. The program symmetric_nvshmem, in the folder of this program, measures them once.
-/// Its lines are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output. That
-/// program inherits this program's standard error. If it fails, the case reports an error. Call this before this
-/// process uses CUDA, because both programs need the GPUs exclusively.
+/// Adds the NVSHMEM variants for `question`. The program symmetric_nvshmem, in the folder of this program, measures all of them
+/// in one run. Its lines are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own
+/// output. That program inherits this program's standard error. If it fails, the case reports an error. Call this before this
+/// process uses CUDA, because each program needs exclusive use of the GPUs.
 inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
   if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
     return;

@@ -70,7 +70,7 @@ class world {
 
   explicit world(const std::vector<int>& devices)
       : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {
-    // membar's memory does not need this, but the copies that membar is compared with do.
+    // membar's memory does not require this, but the copies with which membar is compared do.
     for (const pe from : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(from));
       const pe to = ring_neighbour(from, 1, backend.count());
@@ -83,8 +83,8 @@ class world {
     }
   }
 
-  /// Launches one block of `kernel` on every PE. Its arguments are those that `arguments(which, launch)` passes to `launch`,
-  /// followed by the number of rounds and a report. Returns the nanoseconds per round on PE 0. Throws if a wait timed out.
+  /// Launches one block of `kernel` on every PE. The kernel's arguments are those that `arguments(which, launch)` passes to
+  /// `launch`, then the number of rounds and a report. Returns the nanoseconds per round on PE 0. Throws if a wait timed out.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);

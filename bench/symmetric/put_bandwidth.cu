@@ -18,7 +18,7 @@ using namespace symmetric_bench;
 
 constexpr int rounds = 10;
 
-/// The blocks take tiles of the data in turn, so that the data in flight is close together.
+/// The blocks copy interleaved tiles, so that the data in flight is close together.
 __global__ void __launch_bounds__(1024, 1)
     put_tiles(span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
   const pe other = ring_neighbour(data.self(), 1, data.count());
@@ -177,7 +177,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // A copy between allocations of cudaMalloc, so that the result does not depend on how membar maps its own memory.
+  // A copy between memory from cudaMalloc, so that the result does not depend on membar's memory mapping.
   cases.add(
       "put_bandwidth/cudaMemcpyPeerAsync_plain/MiB:{}",
       [two](std::size_t mebibytes) {

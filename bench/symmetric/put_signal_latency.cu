@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how long does a message take from one GPU to another and back: as a put with signal, as the separate parts of
-/// one, and packed with its sequence number? It is compared with NVSHMEM's own calls, and with NCCL's send and receive. Times
+/// The question: how long does a message take from one GPU to another and back: as a put with signal, as a separate put and
+/// signal, or packed with its sequence number? It is compared with NVSHMEM's own calls, and with NCCL's send and receive. Times
 /// are per round trip.
 #include "peer_world.cuh"
 #include "places.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// The memory of a case, which is large enough for the largest message.
+/// A case's memory, which is large enough for the largest message.
 struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
@@ -134,8 +134,8 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
 }
 
 /// The time that a message's words take without membar's operations: one word per thread, without a copy; each thread answers
-/// the word that it has read. With `Meeting`, it first waits until all threads of the block have read, which is the minimum for
-/// a message to all of them.
+/// the word that it has read. With `Meeting`, each thread first waits until all threads of the block have read, the minimum for
+/// a message to all threads.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {

@@ -26,7 +26,7 @@ using backend = symmetric::nvshmem_backend;
 
 constexpr int repetitions = 9;
 
-/// NVSHMEM's put with signal and its wait, which does not acquire. `Acquires` adds the missing fence after the wait.
+/// NVSHMEM's put with signal, and its wait, which does not acquire; `Acquires` adds the missing fence after it.
 template <class Group, bool Acquires>
 __global__ void __launch_bounds__(1024, 1)
     raw_round_trips(unsigned char* data, const unsigned char* source, std::size_t bytes, std::uint64_t* signal,
@@ -149,7 +149,7 @@ class side {
   pe self;
 
  private:
-  /// Returns once all PEs have called it.
+  /// Returns when all PEs have called it.
   void meet() {
     const unsigned long long mine = 0;
     std::vector<unsigned long long> all(static_cast<std::size_t>(count()));
@@ -250,7 +250,7 @@ void put_bandwidth(side& here) {
 }
 
 void amo_latency(side& here) {
-  // Each PE has its own words on every PE, 128 bytes away from the other PE's words, so neither accesses the other's.
+  // Each PE has its own words on every PE, 128 bytes apart from the other PE's words, so neither PE accesses the other's words.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
   const scoped_array counters(here.heap.allocate<counter<unsigned long long>>(2 * apart));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: for each cluster size, at what rate do a cluster's blocks read tiles of global memory that all of them need?
+/// The question: at what rate do a cluster's blocks read tiles of global memory that all of them need, for each cluster size?
 /// One thread loads the tiles for all blocks and relays or multicasts them, or each block loads its own.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
@@ -21,7 +21,7 @@ constexpr int stages = 4;
 constexpr unsigned tile_bytes = 8192;
 constexpr unsigned tiles_of_a_cluster = 4096;
 
-/// Each block loads for itself; the other roles are the same as in `cluster_broadcast`.
+/// Each block loads its own tiles; the other roles are as in `cluster_broadcast`.
 struct each_block : membar::bulk_pipeline<stages, tile_bytes> {};
 using relayed = membar::cluster_broadcast<stages, tile_bytes>;
 using multicast = membar::cluster_broadcast<stages, tile_bytes, membar::cluster_copies::multicast>;

@@ -34,7 +34,7 @@ constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000
 using device_barrier = cuda::barrier<cuda::thread_scope_device>;
 using device_semaphore = cuda::binary_semaphore<cuda::thread_scope_device>;
 
-/// The report of a kernel: how often the measured operation happened, and whether a wait timed out.
+/// A kernel's report: the number of measured operations, and whether a wait timed out.
 struct report {
   unsigned long long count;
   unsigned failures;
@@ -45,9 +45,9 @@ struct report {
   }
 };
 
-// Grid barriers. Each is a type with zero-initialized state, called by all threads of all blocks.
+// Grid barriers. Each barrier is a type with zero-initialized state; all threads of all blocks call it.
 
-/// A barrier with relaxed orders, which orders no memory: the cost of the barrier itself.
+/// A barrier with relaxed orders, which orders no memory accesses: it shows the cost of the barrier itself.
 template <class... Order>
 struct membar_grid {
   membar::grid_barrier<thread_scope::device> barrier;
@@ -62,7 +62,7 @@ struct cooperative_groups_grid {
   }
 };
 
-/// The number of polls after which a hand-written loop gives up. That many polls take seconds longer than any successful wait.
+/// The number of polls after which a hand-written loop gives up. This many polls take seconds longer than any successful wait.
 /// Counting the polls costs nothing compared with the load.
 constexpr unsigned most_polls = 1U << 24;
 
@@ -344,7 +344,7 @@ __global__ void share(Queue* queue, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// Returns the time per event that a kernel on `count` such objects reports; `lanes` of the objects proceed at once.
+/// Returns the time per event that a kernel with `count` such objects reports; `lanes` objects proceed concurrently.
 template <class Object, class... Parameters, class... Arguments>
 bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
                         Arguments... arguments) {

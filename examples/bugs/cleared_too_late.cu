@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A GPU clears its signals at a time when a peer may already have sent one (pytorch #196546, apache/tvm #16797).
+// A GPU clears its signals when a peer may already have sent one (pytorch #196546, apache/tvm #16797).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Blocks from 1 on each put and signal one chunk, as transfers that may overtake each other. Block 0 takes them in order.
+/// Each other block puts and signals a chunk; these transfers may overtake each other. Block 0 reads the chunks in order.
 template <bool Mended>
 __global__ void receive_in_order(unsigned* chunks, unsigned* signals, unsigned* sum, unsigned* late) {
   using membar::thread_scope;

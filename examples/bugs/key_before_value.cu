@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Inserts `key` with `value`, or finds the value that another thread has inserted. 0 stands for an empty key or value.
+/// Inserts `key` with `value`, or finds the value that another thread has inserted. An empty key or value is 0.
 template <bool Mended>
 __global__ void insert_or_find(unsigned* keys, unsigned* values, unsigned key, unsigned value, unsigned* found,
                                unsigned* late) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid's last block sums what all blocks have written, with a fence before the counter and none after it (pytorch #128455).
+// A grid's last block sums all blocks' values, with a fence before the counter but none after it (pytorch #128455).
 
-/// The last block has two reading threads, as in a block's reduction: one does the atomic operation for both.
+/// Two threads of the last block read, as in a block reduction; one performs the atomic operation for both.
 template <bool Mended>
 __global__ void reduce_in_two_stages(unsigned* partial, unsigned* count, unsigned* sum) {
   __shared__ bool last;

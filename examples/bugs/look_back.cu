@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A scan with look-back: a fresh flag, but the previous aggregate (AcceleratedKernels.jl #91, #98).
+// A scan with look-back reads a new flag, but the previous round's aggregate (AcceleratedKernels.jl #91, #98).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// Block b takes the sum of all earlier blocks from block b - 1. Each round is a launch, and reuses `sums` and `flags`.
+/// Block b reads the sum of all earlier blocks from block b - 1. Each round is a launch, and reuses `sums` and `flags`.
 template <bool Mended>
 __global__ void look_back(unsigned* sums, unsigned* flags, unsigned round, unsigned* wrong, unsigned* late) {
   using membar::thread_scope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid barrier in which one thread of a block executes the fence for all its threads (cuml #4157).
+// A grid barrier in which one thread of a block executes the fence for all the block's threads (cuml #4157).
 #include "spin.cuh"
 
 __global__ void meet_with_one_fence(unsigned* cells, unsigned* count, unsigned* wrong, unsigned* late) {

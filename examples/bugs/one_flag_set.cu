@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs repeatedly pass a barrier with one flag each, and wait for exactly the round's number (vllm #8410).
+// Two GPUs repeatedly pass a barrier with one flag each, and wait until the flag equals the round's number (vllm #8410).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// The flag of a fast peer runs one round ahead. With two alternating flags, it runs ahead in the other flag.
+/// The flag of a fast peer runs one round ahead. With two alternating flags, the peer that runs ahead sets the other flag.
 template <bool Mended>
 __global__ void meet_repeatedly(unsigned* flags, int self, unsigned rounds, unsigned* late) {
   using membar::thread_scope;

@@ -13,7 +13,7 @@ __device__ unsigned poll(const unsigned* flag) {
   }
 }
 
-/// Block 0 waits for the flag of each other block, and then answers each by clearing it.
+/// Block 0 waits for the flag of each other block, and then answers each block by clearing its flag.
 template <bool Mended>
 __global__ void meet_by_polling(unsigned* flags, unsigned* cells, unsigned* wrong, unsigned* late) {
   cells[blockIdx.x] = 1;

@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Block 0 gathers; the others write. `results` has a cell per block, `done` counts writes, and `taken` is the last round read.
+/// Block 0 gathers; the others write. `results` has a cell per block, `done` counts writes, `taken` is the last round read.
 template <bool Mended>
 __global__ void gather_counted(unsigned* results, unsigned* done, unsigned* taken, unsigned rounds, unsigned* wrong,
                                unsigned* late) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks add to a tile one after the other, ordered by a semaphore that thread 0 releases without a fence (Fuser #2391).
+// Blocks add to a tile one after another, ordered by a semaphore that thread 0 releases without a fence (Fuser #2391).
 #include "spin.cuh"
 
 template <bool Mended>

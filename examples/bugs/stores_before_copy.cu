@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads fill a stage and pass a barrier; one bulk-copies the stage out without a fence between the proxies
+// Threads fill a stage and pass a barrier; then one thread bulk-copies the stage out without a proxy fence
 // (NVIDIA/nccl-extensions #8).
 #include <membar/bulk_copy.cuh>
 #include <membar/fence.cuh>

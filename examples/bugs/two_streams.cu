@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// One GPU's part of a communicator. A slot that is zero means that nothing has arrived.
+/// One GPU's part of a communicator. A slot is zero until a value arrives.
 struct push_communicator {
   unsigned slots[2];  ///< one slot for each of two all-reduces in turn
   unsigned epoch;     ///< The number of completed all-reduces.

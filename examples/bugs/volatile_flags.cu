@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Raises the peer's flag to `step` and waits for its own.
+/// Sets the peer's flag to `step` and waits until its own flag reaches `step`.
 template <bool Mended>
 __device__ bool meet_peer(unsigned* flags, int self, unsigned step, unsigned* late) {
   using membar::thread_scope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A reduction that assumes that a warp's threads run in lockstep, and that `volatile` is enough (HeCBench #91, numba #6127).
+// A reduction that relies on lockstep execution of a warp's threads and on `volatile` (HeCBench #91, numba #6127).
 
 /// Sums four values. There is no barrier between the threads of the warp.
 template <bool Mended>

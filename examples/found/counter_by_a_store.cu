@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel signals a chunk with a plain store followed by a fence; another polls with compare-and-swap and resets the counter.
+// A kernel signals a chunk with a plain store and a fence; another kernel polls with compare-and-swap and resets the counter.
 
 template <bool Fixed>
 __global__ void produce(int* chunk, unsigned* counter) {

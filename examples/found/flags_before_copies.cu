@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs copy inputs to where the other reads them; threads that raise flags do not wait for the others' copies.
+// Two GPUs copy inputs into memory that the other GPU reads; threads raise flags without waiting for other threads' copies.
 
 __device__ void raise(unsigned* flag, unsigned step) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(step) : "memory");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The threads of two GPUs divide a vector. Between writing and reading it, each waits only for the threads of its own grid.
+// The threads of two GPUs divide a vector. Between writes and reads, each waits only for its own grid's threads.
 
 /// The follower raises the byte, and the leader clears it.
 __device__ void meet_peer(unsigned char* arrived, unsigned rank) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Boxes of a tree are merged from its leaves up: the second child to arrive reads both boxes, but does not acquire.
+// The boxes of a tree are merged from the leaves up: the second child to arrive reads both boxes, but does not acquire.
 
 template <bool Fixed>
 __global__ void refit(const int* items, int* boxes, int* arrived) {

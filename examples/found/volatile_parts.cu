@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid's last block sums volatile parts, with a fence before the counter and none after it.
+// A grid's last block sums volatile partial sums; there is a fence before the counter update, but none after it.
 
 template <bool Fixed>
 __global__ void sum_of_parts(volatile float* parts, int* count, float* sum) {

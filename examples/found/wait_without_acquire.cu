@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A GPU signals another GPU with a releasing reduction. The other GPU waits with relaxed loads, and reads the data.
+// A GPU signals another GPU with a release reduction. The other GPU waits with relaxed loads, and reads the data.
 
 __global__ void send(int* data, int* signal) {
   *data = 7;

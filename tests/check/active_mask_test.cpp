@@ -15,7 +15,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// The checker's result, and the words that the lanes leave in memory: one vector per possible outcome, with one word per lane.
+/// The checker's result, and the words that the lanes leave in memory: one vector per possible outcome, with a word for each
+/// lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous copies in the checker: the data that they deliver, what orders them, and missing proxy fences.
+// Asynchronous copies in the checker: the data that they deliver, the operations that order them, and missing proxy fences.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -268,7 +268,7 @@ TEST(check_copies, a_copy_into_another_block_completes_there) {
 }
 
 TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
-  // Rank 1 reads its stage and hands it back; rank 0 copies into it.
+  // Rank 1 reads its stage and releases it; rank 0 copies into it.
   const auto given_back = [&](const std::string& release, const std::string& acquire) {
     return of_block(1, init + "st.shared.u32 [stage], 1;") + of_block(0, init) + meet +
            of_block(1, "ld.shared.u32 %r0, [stage];" + release +
@@ -380,7 +380,7 @@ TEST(check_copies, a_block_waits_for_the_reading_of_its_shared_memory_before_it_
   expect(start + "cp.async.bulk.wait_group 0;", check_status::verified);
 }
 
-/// Three kernels in one stream; the second and third may begin before their predecessors end.
+/// Three kernels in one stream; the second and the third kernel may begin before their predecessors end.
 check::check_result chain(const std::string& first, const std::string& second, const std::string& third,
                           bool last_dependent = true) {
   ptx_program p({first, second, third});

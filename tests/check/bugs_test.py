@@ -30,7 +30,7 @@ REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stag
 
 
 def answers(check, folder, name):
-    """Returns the lines of the page for a bug: the file and status of each scenario, followed by the finding."""
+    """Returns the page's lines for a bug: the file and status of each scenario, followed by the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=folder, capture_output=True, text=True)
     lines, statuses = [], {}

@@ -24,7 +24,7 @@ WRONG = {"fence_after_barrier": "race", "last_block_reads": "race", "leader_scal
 
 
 def verdicts(check, compiler, folder):
-    """Returns the PTX ISA version, and for each scenario its status."""
+    """Returns the PTX ISA version and the status of each scenario."""
     found, version = {}, "none"
     for name in WRONG:
         ptx, log = compiler.ptx((BUGS / f"{name}.cu").read_text(encoding="utf-8"), ["--gpu-architecture=compute_90", "-lineinfo"])

@@ -91,8 +91,8 @@ st.f32 [%rd1+4], %f2;
 ret;
 }
 """
-# This kernel takes a struct and an array that contains an address. It adds the struct's second word to the two places that they
-# point to.
+# This kernel takes a struct and an array that contains an address. It adds the struct's second word at the two addresses that
+# the struct and the array contain.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
 CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
@@ -156,7 +156,7 @@ ret;
 """
 NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel reports that nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
-# Kernels that need the assumptions that a scenario can state.
+# Kernels that are correct only under assumptions that a scenario can state.
 ASSUMES = """.version 9.0
 .target sm_90
 .address_size 64
@@ -481,7 +481,7 @@ def main():
             expect(["k.ptx\terror\tthis is a source, not a scenario: write a scenario, for example a file with the three lines 'source k.ptx', "
                     "'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; 'membar-check lint k.ptx' "
                     "needs no scenario"], 2, *command, "k.ptx", cwd=folder)
-        # The assumptions of a scenario, each of which is off by default and repeated in the report.
+        # A scenario's assumptions: each is off by default, and the report repeats each one that is on.
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
         (folder / "several.ptx").write_text(SEVERAL_RACES, encoding="utf-8")
 
@@ -503,7 +503,8 @@ def main():
         assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
-        # The result line names the races that were accepted, so that accepting a whole object hides none, and a single field can be accepted.
+        # The result line names the accepted races, so that none is hidden if a whole object is accepted; a single field can
+        # also be accepted.
         assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race between several.cu:5 and several.cu:5 on d+0:u32; accepted race between several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")
@@ -569,7 +570,7 @@ def main():
         expect(["\trace\t", "error\tthe ", "different sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
         if not (folder / "sizes.dot").exists():
             wrong.append("no graph was written for a finding that cannot be written as a litmus test")
-        # Random mode verifies nothing, and its seed reproduces a finding.
+        # Random mode verifies nothing; the seed reproduces a finding.
         expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
         expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The checker explores commuting updates in only one order, and its findings stay the same.
+// The checker explores commuting updates in only one order, without changing its findings.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/graph.hpp>
@@ -31,7 +31,7 @@ check::check_options merged(bool on, bool load_buffering = true) {
   return options;
 }
 
-/// Returns a description of an execution in which commuting updates are unordered.
+/// Describes an execution, in such a way that the order of commuting updates does not matter.
 std::string identity(const check::graph& g) {
   const auto name = [](const graph_event& e) { return std::to_string(e.thread) + "." + std::to_string(e.number) + " "; };
   const auto up_to = [&](const graph_event* last) {
@@ -242,7 +242,7 @@ const std::string adds_float = "red.relaxed.gpu.global.add.f32 [x], 0f3f800000;"
 const std::string adds_little = "red.relaxed.gpu.global.add.f32 [x], 0f33800000;";
 const std::string checks_sum = "ld.global.u32 %r0, [x]; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
 
-/// Threads that each count three times and store the values that they get.
+/// Each thread increments a counter three times, and stores the values that it gets.
 std::vector<std::string> keep_tickets(int threads) {
   std::vector<std::string> bodies;
   for (int t = 0; t < threads; ++t) {
@@ -580,7 +580,7 @@ TEST(check_merges_updates, that_are_arrivals_at_an_mbarrier_on_random_programs) 
   tally t;
   for (int n = 0; n < 300; ++n) {
     const int threads = 2 + stream.below(2);
-    // Sometimes the phase expects more or fewer arrivals than there are.
+    // Sometimes the phase expects more or fewer arrivals than the threads perform.
     const std::string expected = std::to_string(stream.below(8) == 0 ? threads + stream.below(3) - 1 : threads);
     const std::string before = "mov.u32 %r13, %tid.x;\nsetp.ne.u32 %p0, %r13, 0;\n@!%p0 mbarrier.init.shared.b64 [barrier], " +
                                expected + ";\nbar.sync 0;\n";

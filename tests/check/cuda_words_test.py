@@ -25,7 +25,7 @@ SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"
 CUDA_FENCES = {"cta": "membar.cta", "gpu": "membar.gl", "sys": "membar.sys"}
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 KERNEL = ".visible .entry {}(.param .u64 d)\n{{\n.reg .b64 %rd<3>; .reg .b32 %r<3>;\nld.param.u64 %rd1, [d];\n{}ret;\n}}\n"
-# Without a fence on both sides, the flag passes nothing on.
+# Without a fence on both sides, the flag does not order the data.
 FENCES = (".visible .entry both(.param .u64 d)\n{\n.reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .pred %p<2>;\nld.param.u64 %rd1, [d];\nmov.u32 %r1, %ctaid.x;\n"
           "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra R;\nst.global.u32 [%rd1], 1;\nst.relaxed.gpu.global.u32 [%rd1+4], 1;\nret;\n"
           "R: ld.relaxed.gpu.global.u32 %r1, [%rd1+4];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra R;\nld.global.u32 %r2, [%rd1];\nret;\n}\n")
@@ -39,7 +39,8 @@ def changes(check, folder, scenario):
 
 
 def substituted(change, order, scope):
-    """Returns (PTX, CUDA's C++ or "", membar's C++) with an order and scope other than relaxed and block."""
+    """Returns (PTX, CUDA's C++ or "", membar's C++), with relaxed order and block scope replaced by the given order and
+    scope."""
     ptx = change["change"].split(" becomes ")[1].replace(".relaxed.cta", f".{order}.{SCOPES[scope]}")
     cuda = change.get("in_cuda", "").replace("memory_order_relaxed", f"memory_order_{order}").replace("thread_scope_block", f"thread_scope_{scope}")
     ours = change["in_membar"].replace("membar::relaxed", f"membar::{order}").replace("thread_scope::block", f"thread_scope::{scope}")
@@ -58,7 +59,8 @@ def compiled(nvcc, include, folder, statements):
 
 
 def has(ptx, wanted, what):
-    """Returns whether the PTX has an instruction with these words. For CUDA C++, which has no reductions, an atom also counts."""
+    """Returns whether the PTX contains an instruction with these words. For CUDA C++, which has no reductions, an atom also
+    counts."""
     names = {"red": ("red", "atom")}.get(wanted.split(".")[0], (wanted.split(".")[0],))
     words = set(wanted.split(".")[1:]) | ({what} if what else set())
     return any(one.split(".")[0] in names and words <= set(one.split(".")) for one in re.findall(r"^\s*([a-z]+\.[\w.:]+)", ptx, re.M))

@@ -83,7 +83,7 @@ TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
 }
 
 TEST(check_counts, attempts_that_change_something_else_are_all_there) {
-  // The number of attempts is part of the result.
+  // The result contains the number of attempts.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r4, %r4, 1; add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; st.global.u32 [y], %r4;";
@@ -138,7 +138,7 @@ TEST(check_buffers_loads, not_past_fences) {
 }
 
 TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
-  // A value that arises only from a cycle of program order and reads-from leads to an unordered store.
+  // An unordered store depends on a value that arises only from a cycle of program order and reads-from.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
   const std::string then = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
@@ -335,7 +335,7 @@ TEST(check_finds, that_a_loop_which_counts_its_rounds_only_waits) {
 }
 
 TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
-  // No path leads to an exit, so no instruction comes after a branch on every path.
+  // No path leads to an exit, so no instruction follows a branch on every path.
   const std::string server =
       "mov.u32 %r5, 0; L: ld.relaxed.gpu.global.u32 %r0, [y]; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3;"
       "@%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; M: ld.relaxed.gpu.global.u32 %r1, [y]; bra M;";
@@ -712,7 +712,7 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// Returns the results of an instruction, %r2 and the predicate %p1, in the middle one of three lanes. `values` sets each
+/// Returns the results of an instruction, %r2 and the predicate %p1, in the middle of three lanes. `values` sets each
 /// lane's value, %r1.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
@@ -757,8 +757,8 @@ TEST(check_finds, what_lanes_reduce_their_values_to) {
 }
 
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
-  // Every thread stores and executes a fence, and the first thread counts. The last block reads what the other blocks have
-  // stored, without a fence after the count.
+  // Every thread stores and executes a fence, and the first thread increments the counter. The last block reads what the other
+  // blocks have stored, without a fence after the increment.
   const std::string publish =
       ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"

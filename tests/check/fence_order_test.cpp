@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search for a Fence-SC order, compared with all orders of a few fences, and run on many fences.
+// The search for a Fence-SC order, compared with a trial of all orders for a few fences, and run on many fences.
 #include <check/fence_order.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using membar::thread_scope;
 /// A hand-written execution: base causality is only program order until an order of its fences is added.
 class execution {
  public:
-  /// Threads of two blocks: even threads are in one, odd threads in the other.
+  /// Threads of two blocks: even threads are in one block, odd threads in the other.
   execution(std::size_t threads, std::size_t locations) : contexts_(threads) {
     graph_.threads.resize(threads);
     graph_.reserve(locations);
@@ -199,8 +199,8 @@ void compare_with_every_order(bool scopes) {
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          // Every thread accesses memory, executes a fence and accesses memory again; the first thread
-                          // continues with a further fence and access.
+                          // Every thread accesses memory, executes a fence and accesses memory again; the first thread then
+                          // executes another fence and another access.
                           3);
     left[0] = 5;
     bool keeps = true;

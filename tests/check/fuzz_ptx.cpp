@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: it reads any input as a scenario, or as a scenario followed by "====" and its PTX. If the input is valid,
-// it is explored briefly, exhaustively and at random. The seed of a finding must reproduce it, and the finding must be written
+// libFuzzer target: it reads any input as a scenario, or as a scenario followed by "====" and its PTX. Valid input is explored
+// briefly, both exhaustively and at random. The seed of a finding must reproduce it, and the finding must be written
 // as text without an error.
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>

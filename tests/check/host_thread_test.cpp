@@ -231,7 +231,7 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:14: 'add' cannot be applied to u8:");
 }
 
-/// Returns the notes on host memory in the report of a verified scenario.
+/// Returns the notes on host memory in a verified scenario's report.
 std::vector<std::string> warnings(const std::string& lines, const std::string& ptx) {
   const check::prepared_scenario s = prepared(lines, ptx);
   check::object_users users(s.checked);

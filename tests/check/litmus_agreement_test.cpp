@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The explorer and the model agree on the recorded litmus tests and on random ones: they find the same final states if a test
-// is free of races, and both find a race if it is not.
+// The explorer and the model agree on the recorded litmus tests and on random ones: they find the same final states of a
+// race-free test, and both find a race in any other test.
 #include <bench/model/random_test.hpp>
 #include <check/finding_text.hpp>
 #include <tests/check/agreement.hpp>
@@ -31,8 +31,8 @@ struct tally {
   std::uint64_t buffered = 0;  ///< The number of executions with load buffering.
 };
 
-/// Checks the litmus test that is written for a race: the model must allow its outcome and find a race. Accesses of several
-/// sizes are rejected.
+/// Checks the litmus test that is written for a race: the model must allow its outcome and find a race. If accesses have
+/// several sizes, the writer must reject the race.
 void shows_race(const explored& found, const std::string& name) {
   std::string text;
   try {
@@ -122,7 +122,7 @@ TEST(check_agrees, on_every_recorded_test_of_the_generic_and_the_async_proxy) {
   EXPECT_GT(t.buffered, 10U);
 }
 
-/// The accesses of random tests: as drawn, all strong, or all strong at system scope, so that none of them race.
+/// The accesses of random tests: as drawn, all strong, or all strong at system scope, so that there is no race.
 enum class accesses { any, strong, strong_system };
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous matrix operations: which shared memory they read, and what a program must wait for.
+// Asynchronous matrix operations: the shared memory that they read, and the waits that a program needs.
 #include <check/matrix_operand.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -35,7 +35,7 @@ void expect(const std::string& body, check_status status, const std::string& wor
 }
 
 /// Makes a descriptor of the matrix `name` in register %rd`n`: the halves of a row are 128 bytes apart, and groups of 8 rows
-/// 256 bytes.
+/// are 256 bytes apart.
 std::string descriptor(int n, const std::string& name) {
   const std::string rd = "%rd" + std::to_string(n);
   return "mov.u64 " + rd + ", " + name + "; and.b64 " + rd + ", " + rd + ", 262143; shr.u64 " + rd + ", " + rd +
@@ -199,7 +199,7 @@ const std::string fill_both =
 const std::string tensor_descriptors =
     descriptor(1, "a") + descriptor(2, "b") +
     "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
-/// The product of 128 rows and 8 columns; 0 means that the result is not accumulated.
+/// The product of 128 rows and 8 columns; if `adds` is 0, the result is not accumulated.
 std::string multiply(int adds = 0) {
   return "setp.ne.u32 %p4, " + std::to_string(adds) +
          ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mbarriers, cluster barriers and the shared memory of a cluster in the checker: what they order, and which uses are faults.
+// Mbarriers, cluster barriers and the shared memory of a cluster in the checker: the accesses that they order, and uses that
+// are faults.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>

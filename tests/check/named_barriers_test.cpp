@@ -12,7 +12,7 @@ using namespace membar_test;
 using check::check_status;
 
 /// A block in which warp 0, the warps in the middle, and the last warp execute different code. `s` and `t` are shared arrays
-/// with a word for each lane.
+/// that contain a word for each lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {
   const std::string roles =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reader accepts PTX text as compilers write it, and reports unknown parts as errors with the line.
+// The reader accepts the PTX that compilers write, and reports unknown parts as errors with their line.
 #include <membar/model/named_test.hpp>
 #include <ptx/opcode.hpp>
 #include <ptx/writer.hpp>
@@ -44,7 +44,7 @@ TEST(ptx_reader, reads_a_register_type_that_is_written_without_a_space) {
 
 TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
   const check::ptx_module m = check::read_ptx(R"(
-// a comment /* that ends with its line
+// a comment /* that ends at the end of its line
 .version 9.0
 .target sm_90, debug
 .address_size 64

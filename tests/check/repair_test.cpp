@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Repairs are the smallest and weakest changes that make a program verify. The checker reports an order as too strong only if
-// the program verifies without it.
+// Repairs are the smallest and weakest changes with which a program is verified. The checker reports an order as too strong
+// only if the program is verified without it.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/repair.hpp>
@@ -152,8 +152,8 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
 }
 
 TEST(check_repairs, leave_program_order_as_it_is) {
-  // A fence before the first instruction of a loop is in the loop, and a fence with the access's predicate runs whenever the
-  // access does.
+  // A fence before a loop's first instruction is inside the loop, and a fence with the access's predicate is executed whenever
+  // the access is.
   ptx_program p(
       {"mov.u32 %r1, 2; L: @%p1 ld.relaxed.gpu.global.u32 %r0, [x]; add.u32 %r1, %r1, -1; setp.ne.u32 %p0, %r1, 0; @%p0 bra "
        "L;"});

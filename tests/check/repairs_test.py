@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# For each repair, the lines in the cost table that apply to its changes, one per change. A barrier has no cost.
+# For each repair, the lines of the cost table that apply to its changes, one line per change. A barrier has no cost.
 BARRIER = "a barrier"
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {

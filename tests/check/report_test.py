@@ -68,10 +68,10 @@ COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile
 FILL = "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra {0};\n.loc 1 {1} 3\ncp.async.ca.shared.global [%r1], [%rd1], 16;\n{0}: cp.async.wait_all;\n"
 REFILL = kernel("refill", "do", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\n" + FILL.format("A", 2) +
                 "bar.sync 0;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r3, %r3, %r1;\n.loc 1 9 3\nld.shared.f32 %f1, [%r3];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n" + FILL.format("B", 4))
-# Each thread writes its own element of the tile, and reads that of the thread half a block away.
+# Each thread writes its own element of the tile, and reads the element of the thread half a block away.
 NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
                     ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
-# Each block counts itself, and the second one reads what the first has written.
+# Each block increments a counter, and the second block to do so reads the first block's data.
 COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
                  ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
 PLAIN_FLAG = SEND.replace("send", "plain_flag").replace("st.relaxed.gpu", "st")
@@ -80,9 +80,9 @@ NARROW_FLAG = SEND.replace("send", "narrow_flag").replace("st.relaxed.gpu", "st.
 HOISTED = kernel("hoisted", "dfo", ".loc 1 7 10\nld.global.u32 %r1, [%rd2];\nsetp.eq.u32 %p1, %r1, 0;\n.loc 1 7 3\n@%p1 bra L;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\n"
                  "st.global.f32 [%rd3], %f1;\nret;\nL: .loc 1 7 3\nbra.uni L;\n")
 READ_ONLY = HOISTED.replace("hoisted", "read_only").replace("ld.global.u32", "ld.global.nc.u32")
-# The same, or an endless loop under a condition.
+# The compiler has moved the load, or the source has an endless loop under a condition.
 OTHER_LINE = HOISTED.replace("hoisted", "other_line").replace("L: .loc 1 7 3", "L: .loc 1 8 3")
-# The loop has an exit, but does not change what it compares.
+# The loop has an exit, but never changes the values that it compares.
 EXIT = kernel("exit", "f", ".loc 1 6 3\nld.global.u32 %r1, [%rd1];\nL: .loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n")
 ENDLESS = kernel("endless", "f", "L: .loc 1 7 3\nbra.uni L;\n")
 # The compiler has removed the loop that polls the flag.
@@ -142,7 +142,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # the report names the flag that passes the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n  thread 1 "),
-    # Another thread of each block hands the flag over: the report also shows its accesses.
+    # Another thread of each block accesses the flag: the report also shows that thread's accesses.
     ("launch late_barrier block 2 args data flag\nlaunch block_reads block 2 args data flag\n", """\
   data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:5 comes after flags.cu:3
@@ -157,12 +157,12 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
 """),
     ("launch send args data+4 flag\nlaunch early_barrier block 2 args data flag\n",
      "  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:6 comes before flags.cu:7\n"),
-    # a copy, with both of its sides
+    # a copy, with its source and its destination
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and both are weak
 """),
-    # The bytes that a copy wrote have one source, although the copy's write is wider. The barrier that is missing has a note.
+    # The bytes that a copy wrote have one source, although the copy's write is wider. A note names the missing barrier.
     ("launch refill block 2 args data out\n", """\
   data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
   both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncwarp() or __syncthreads() between them, before the copy starts or after the thread that started it has waited for its completion
@@ -174,9 +174,9 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("memory few f32\nlaunch refill block 2 args few out\n", "is at flags.cu:2: *data = 1.5f;\n"),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
-    # The values at the end, if a condition does not hold.
+    # The report shows the final values if a condition does not hold.
     ("launch send args data flag\nfinal data[0] == 1.0 /\\ flag == 1\n", "  the final condition does not hold: data[0] == 1.0 /\\ flag == 1; data[0] is 1.5, flag is 1\n"),
-    # An access that both releases and acquires has one spelling.
+    # An access that both releases and acquires is suggested with a single spelling.
     ("launch counted grid 2 args data flag\n", """\
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
   acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop
@@ -280,7 +280,8 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
-        # A search without a result says why, and one that was cut short does not claim that there is no repair.
+        # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that
+        # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"
         _, output, _ = run(both, "--quiet", "--repair=1")
         expect("no single repair", "  no repair: no single change to orders, scopes, fences and barriers makes the scenario verified (" in output and
@@ -289,7 +290,7 @@ def main():
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
         expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: a smaller launch may be searched completely\n", output), output)
-        # A small block hides that a larger one needs another barrier. Repairs that are not shown are counted.
+        # In a small block, it does not show that a larger block needs another barrier. Repairs that are not shown are counted.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads()\n",

@@ -120,8 +120,8 @@ WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_ch
             "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
-# For each scenario, the number of orders that make no difference in it, and the reason. The guarantees of these orders cover
-# more than the scenario.
+# For each scenario, the number of orders that can be weakened without a finding, and the reason. The headers guarantee more
+# with these orders than the scenario tests.
 NOT_NEEDED = {"publisher": (2, "the source and the server close the channel with release, but no later access depends on it"),
               "bulk_pipeline": (1, "the block barrier that follows orders the mbarriers' initialization as well as the fence does"),
               "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no "

@@ -130,7 +130,7 @@ TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
 }
 
 TEST(check_symmetry, does_not_make_a_hang_of_threads_that_are_held) {
-  // Before its first atomic, a thread waits until another thread has executed its own.
+  // Before its first atomic, a thread waits for another thread's atomic.
   const std::string second =
       "ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra A;"
       "W: ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra W; A: atom.relaxed.gpu.global.add.u32 %r0, "

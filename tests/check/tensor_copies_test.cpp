@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Copies of boxes of tensors: which bytes they read and write, what orders them, and maps that are modified.
+// Copies of boxes of tensors: the bytes that they read and write, the operations that order them, and maps that are modified.
 #include <check/scenario.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -199,7 +199,7 @@ std::string by_first_lane(const std::string& body) { return "@!%p4 bra END;" + b
 
 TEST(tensor_maps, are_published_by_a_release_and_taken_by_an_acquire) {
   const std::string use =
-      // The value is from the tensor that begins at row 2.
+      // The value comes from the tensor that begins at row 2.
       by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));
   const auto result = [&](const std::string& body) { return run(row_two + first_lane + to_shared + body, plain, 32); };
   expect(result(replace + publish + acquire + use), check_status::verified);

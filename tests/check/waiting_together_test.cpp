@@ -49,7 +49,8 @@ check_status status_of(const std::vector<std::string>& bodies, const std::string
 
 const std::string raise = "st.release.gpu.global.u32 [x], 1;\n";
 
-/// Lane `n` of two lanes in a loop: one polls x and passes the value to the other with `meet`, which sets %p1 if they continue.
+/// Lane `n` of two lanes in a loop: one lane polls x and passes the value to the other with `meet`, which sets %p1 if both
+/// continue.
 std::string polls(const std::string& n, const std::string& meet) {
   return "L" + n + ": ld.acquire.gpu.global.u32 %r0, [x];\nsetp.ne.u32 %p2, %r0, 0;\n" + meet + "@!%p1 bra L" + n + ";\n";
 }
@@ -152,7 +153,7 @@ class drawn {
     std::string text = likely() ? "" : load("%r1");
     text += "L" + n + ": " + (likely() ? "" : load("%r2")) + load("%r0") + (likely() ? "" : "fence.acq_rel.gpu;\n");
     text += "setp." + std::string(below(3) == 0 ? "eq" : "ge") + ".u32 %p2, %r0, " + std::to_string(1 + below(2)) + ";\n";
-    // Returns what a lane does with the value that it has read before the other lanes get it.
+    // What the lane does with the value that it has read, before the other lanes get the value.
     text += likely() ? "" : likely() ? "@%p2 add.u32 %r3, %r3, 1;\n" : "@%p2 st.relaxed.gpu.global.u32 [y], 2;\n";
     text += meet + (likely() ? "" : load("%r2")) + "@!%p1 bra L" + n + ";\n";
     text += "add.u32 %r4, %r0, " + std::string(likely() ? "0" : "%r3") + ";\n";

@@ -5,9 +5,9 @@ find_program(FILECHECK NAMES FileCheck FileCheck-20 FileCheck-19 FileCheck-18 Fi
              PATHS ${llvm_bin_dirs} DOC "LLVM's FileCheck, for the codegen tests")
 
 # membar_add_codegen_test(<file.cu> ARCHITECTURES <arch>... [OPTIONS <nvcc option>...]): adds one test codegen.<file>.sm_<arch>
-# per architecture, which compiles the file to PTX, matches the PTX against the file's own lines with the prefixes CHECK and
-# SM_<arch>, and assembles it. A generated file is given with its full path. nvcc takes half a second to start and seconds to
-# read <cuda/atomic>, so prefer few files with many kernels.
+# per architecture, which compiles the file to PTX, matches the PTX against the directives in the file that have the prefixes
+# CHECK and SM_<arch>, and assembles it. A generated file is given with its full path. nvcc takes half a second to start and
+# seconds to read <cuda/atomic>, so prefer few files with many kernels.
 function(membar_add_codegen_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ARCHITECTURES;OPTIONS")
   cmake_path(GET file STEM LAST_ONLY stem)

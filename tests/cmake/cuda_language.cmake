@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Enables CUDA if there is a toolkit, even if nvcc is not on the PATH. Without a toolkit, the build continues with the parts that do not
-# need one.
+# Enables CUDA if there is a toolkit, even if nvcc is not on the PATH. Without a toolkit, only the parts that do not require one
+# are built.
 include(CheckLanguage)
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

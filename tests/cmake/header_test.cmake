@@ -31,8 +31,8 @@ function(membar_plain_includes result file)
 endfunction()
 
 # membar_plain_headers(<result> <header>...): returns the given headers (relative to include/) whose includes do not lead to the
-# CUDA toolkit or NVSHMEM. This is determined when the project is configured, so a header that becomes plain, or is no longer
-# plain, is noticed only then.
+# CUDA toolkit or NVSHMEM. The headers are classified when the project is configured, so a header that becomes plain, or stops
+# being plain, is reclassified only then.
 function(membar_plain_headers result)
   set(root ${PROJECT_SOURCE_DIR}/include)
   file(GLOB_RECURSE every RELATIVE ${root} ${root}/membar/*.hpp ${root}/membar/*.cuh)

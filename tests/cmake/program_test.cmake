@@ -2,7 +2,7 @@
 # Tests and examples that are programs. Tests that need a GPU use it exclusively: all of them hold one lock.
 
 # Optimization of code that runs in tests. Code that runs for seconds is compiled with -Og, which takes g++ half as long as -O1.
-# Code that searches for longer is optimized, with vector instructions for the clocks of its threads. Code that runs for
+# Code that searches for a longer time is optimized, with vector instructions for its threads' clocks. Code that runs for
 # milliseconds is not optimized, which takes a third less time than -O1. For large units, g++ takes an eighth less time if its
 # garbage collector does not start before 1 GB. g++ 12 warns about std::string's own code at low optimization levels.
 set(membar_large_units)
@@ -38,8 +38,8 @@ function(membar_build_for_tests)
   endforeach()
 endfunction()
 
-# membar_need_for_kind(<kind> [<target>...]): makes the target membar_<kind> build what that kind's tests need; <kind>_tests
-# also runs them.
+# membar_need_for_kind(<kind> [<target>...]): makes the target membar_<kind> build the dependencies of that kind's tests;
+# <kind>_tests also runs them.
 function(membar_need_for_kind kind)
   if(NOT TARGET membar_${kind})
     add_custom_target(membar_${kind})
@@ -132,7 +132,7 @@ function(membar_read_group name kind properties)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_recorded_rules.cmake)
 endfunction()
 
-# Without a GPU, programs that need one would only skip. In that case their sources are only checked, unless everything is
+# Without a GPU, programs that need one would only skip their tests, so their sources are only checked, unless everything is
 # tested. To build the program for another machine, as for a release, name its target.
 if(EXISTS /dev/nvidiactl OR MEMBAR_TEST_FULL OR "$ENV{MEMBAR_REQUIRE_GPU}")
   set(membar_has_gpu ON)
@@ -164,8 +164,8 @@ function(membar_check_sources program kind)
 endfunction()
 
 # membar_can_be_joined(<result> <program> <source>...): returns whether the sources can be in one unit with others: they are in
-# CUDA C++, they include the same files in each configuration and no file that is a unit itself, and the program has no compile
-# options of its own.
+# CUDA C++, they include the same files in each configuration, they include no file that is itself a unit, and the program has
+# no compile options of its own.
 function(membar_can_be_joined result program)
   set(${result} OFF PARENT_SCOPE)
   get_target_property(definitions ${program} COMPILE_DEFINITIONS)
@@ -193,8 +193,8 @@ function(membar_can_be_joined result program)
   set(${result} ON PARENT_SCOPE)
 endfunction()
 
-# membar_joined_unit(<file> <source>...): writes a unit that includes what the sources include, followed by each source in its
-# own namespace, in which lookup in the namespaces that the source opens works as before.
+# membar_joined_unit(<file> <source>...): writes a unit that includes the sources' headers, followed by each source in its own
+# namespace, in which lookup in the namespaces that the source opens works as before.
 function(membar_joined_unit unit)
   set(includes)
   set(bodies "")

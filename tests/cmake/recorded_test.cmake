@@ -38,8 +38,8 @@ function(membar_read_result name)
 endfunction()
 
 # membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): adds a build step that runs the command and
-# writes its outcome to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write the list
-# of files that it read.
+# writes its outcome to the file <result>. In the command, @DEPFILE@ is replaced by the options that make a compiler write the
+# list of files that it has read.
 function(membar_record result)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
   set(depfile)

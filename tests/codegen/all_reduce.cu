@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces, and packed messages of the toolkit's types: they order memory only where a guarantee needs it, and accesses are
-// 16 bytes wide.
+// All-reduces, and packed messages of the toolkit's types: they order memory only where a guarantee requires it, and accesses
+// are 16 bytes wide.
 // FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -11,7 +11,7 @@ template <class T>
 using memory = symmetric::all_reduce_memory<T, peer_backend>;
 
 // One shot: the end of the last round is signalled after a fence, before any load, and received with an acquire. Between them
-// are vector accesses, which are relaxed, and the load of the flag with which another PE gives up. Nothing is printed.
+// are vector accesses, which are relaxed, and the load of the flag that another PE sets to give up. Nothing is printed.
 // CHECK-LABEL: .entry one_shot(
 // CHECK-NOT: {{ld\.global|membar\.|call}}
 // CHECK: fence.{{release|acq_rel}}.sys
@@ -31,7 +31,7 @@ extern "C" __global__ void one_shot(const __nv_bfloat16* in, __nv_bfloat16* out,
   static_cast<void>(symmetric::all_reduce_in_one_shot<membar::sum>(in, out, size, all));
 }
 
-// Two shots: stores to the other PEs are released twice, at a barrier between this block and the same block of every PE.
+// Two shots: stores to the other PEs are released twice, at a barrier among this block and its counterparts on all other PEs.
 // CHECK-LABEL: .entry two_shots(
 // CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
 // CHECK-COUNT-4: ld.global.v4.u32

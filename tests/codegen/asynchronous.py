@@ -314,7 +314,8 @@ def add_block_barriers(part):
 
 
 def add_cluster_launch(part):
-    """Adds cluster launch control, which needs sm_100. The response is passed as a parameter, whose loads do not count."""
+    """Adds cluster launch control, which needs sm_100. The response is a kernel parameter, because the check ignores loads of
+    parameters."""
     form = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"
     answer = "reinterpret_cast<membar::cancelled_launch*>(memory + 2)"
     for scope in CLUSTER_SCOPES:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the code size of an atomic operation when the compiler knows that the object is in global memory, when it does not know, and
-when in_global tells it.
+"""Measures the code size of an atomic operation when the compiler knows that the object is in global memory, when it does not
+know this, and when in_global specifies it.
 
 usage: code_size.py [--json <file>] --disassembler <nvdisasm> --page <docs/headers/atomic.md> --result <recorded file> -- <nvcc> <option>...
 

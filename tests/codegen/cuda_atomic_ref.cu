@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Operations of 32 and 64 bits, written with membar and with cuda::atomic_ref, for same_code.py. At every scope that both
-// libraries have, the operations compile to the same machine code, except for relaxed operations other than exchange, which
+// libraries support, the operations compile to the same machine code, except for relaxed operations other than exchange, which
 // name the state space, and for operations that ptxas turns into loops in shared memory.
 #include <bench/atomics/steps.cuh>
 

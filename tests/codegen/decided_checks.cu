@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks that cannot fail, which kernel_checks.py must find, next to checks that can.
+// Checks that cannot fail, which kernel_checks.py must find, and checks that can fail.
 #include <tests/common/checked.cuh>
 
 namespace membar_test {

@@ -53,7 +53,7 @@ class Source:
         self.cases = 0
 
     def kernel(self, name, parameters, statements, checks):
-        """Adds a kernel. `checks` are the expected instructions of each statement."""
+        """Adds a kernel. `checks` contains the expected instructions of each statement."""
         self.lines += ["", f"// CHECK-LABEL: .entry {name}("]
         for index, parameter in enumerate(parameters):
             kind = f"ld.param.{{{{[bus]}}}}64 {SKIP}"

@@ -103,7 +103,7 @@ def definitions(lines):
 
 
 def constant(value, written):
-    """Returns the number that a register always holds, if a move is the only instruction that writes it."""
+    """Returns the constant that a register always holds, if a move is the only instruction that writes the register."""
     while not re.fullmatch(r"-?\d+", value):
         places = written.get(value, [])
         if len(places) != 1 or not places[0][0].startswith("mov.") or len(places[0][1]) != 1:

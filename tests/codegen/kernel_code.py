@@ -26,7 +26,7 @@ def code_of_kernels(cubin):
 
 
 def write_if_changed(path, text):
-    """Writes a file only if its text has changed, so that an unchanged file keeps its date."""
+    """Writes a file only if its text has changed, so that an unchanged file keeps its modification time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

@@ -14,8 +14,8 @@ object. The script ignores plain accesses that ptxas adds for local memory, beca
 
 With --mutants, the script breaks the headers in one place at a time, and each time it must find a wrong kernel.
 
-Exit status: 0 if all kernels are as they must be and all mutants are found, 1 if not, 2 if something does not compile or nvdisasm cannot
-read it.
+Exit status: 0 if all kernels are correct and all mutants are found, 1 if not, 2 if something does not compile or nvdisasm
+cannot read it.
 """
 
 import argparse
@@ -30,7 +30,7 @@ import sys
 import matrix
 from kernel_code import run, split_arguments
 
-# Within a block, the issue order is sufficient, so the code has no instruction for it.
+# Within a block, the issue order is sufficient, so the code contains no instruction for the order.
 SCOPES = ["cluster", "device", "system"]
 PLACES = ["anywhere", "shared", "cluster", "global"]
 ACQUIRES = {"acquire", "acq_rel", "seq_cst"}
@@ -73,7 +73,7 @@ CUDA_OPERATIONS = {"exchange", "fetch_add", "fetch_sub", "fetch_and", "fetch_or"
 
 
 def calls(kind, architecture):
-    """Yields (operation, orders, C++ after the reference) for each operation that an atomic of this type has."""
+    """Yields (operation, orders, C++ after the reference) for each operation that an atomic of this type supports."""
     if kind.elements == 1:
         yield "load", matrix.LOAD_ORDERS, "*result = {ref}.load({order});"
         yield "store", matrix.STORE_ORDERS, "{ref}.store(value, {order});"
@@ -198,7 +198,7 @@ def local_branch(code):
 
 
 def fault(name, code, labels, order, scope):
-    """Returns what is wrong with a kernel, or None."""
+    """Returns the error in a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
     # The open obligations at a position: "data" means that data is stored but not yet released; each listed read, with its

@@ -9,7 +9,7 @@ The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX,
 the script writes three files: <part>.cu has one kernel per case that calls membar, <part>_by_hand.cu has a kernel of the same name in
 inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With
 --sample, each part with atomics contains every sixth case, starting with a different case in each part. Only the part for
-device scope on sm_90 has all cases.
+device scope on sm_90 contains all cases.
 """
 
 import json
@@ -160,7 +160,7 @@ __device__ To bits(const From& from) {
 }
 """
 
-# The instructions of a loop do not show what it computes.
+# The instructions of a loop do not show the function that it computes.
 APPLIED = """
 using membar::detail::applied;
 using membar::detail::atom_op;
@@ -193,7 +193,7 @@ class Part:
         self.kernels, self.by_hand, self.expected = [], [], {}
 
     def of_architecture(self, text):
-        """Returns the PTX with the fences that the architecture has: one-directional fences need sm_90."""
+        """Returns the PTX with the fences that the architecture supports: one-directional fences require sm_90."""
         return text if self.architecture >= 90 else re.sub(r"fence\.(?:acquire|release)\.", "fence.acq_rel.", text)
 
     def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False, variable=""):

@@ -111,7 +111,7 @@ extern "C" __global__ void loads(int* a, long long* b, float* c, double* d, floa
   sum(h, system_ref<membar::packed_bfloat8>(h).load_max(relaxed));
 }
 
-// The path from the devices' own addresses to the multimem address.
+// An access through a device's own address, followed by an access through the multimem address.
 // CHECK-LABEL: .entry own_address_then_multimem(
 // CHECK: st.relaxed.sys
 // CHECK: fence.proxy.alias;

@@ -129,10 +129,10 @@ def mutations(path, text):
         stripped = line.strip()
         in_message = in_message or stripped.startswith("static_assert")
         in_asm = in_asm or "asm volatile" in line
-        # The instructions of a loop do not show what it computes; unit and GPU tests check it.
+        # The instructions of a loop do not show the function that it computes; unit and GPU tests check it.
         if "fetch_number<" in line:
             continue
-        # Rules about what may be called emit no code; tests/compile_fail/ breaks these rules.
+        # Rules about permitted calls emit no code; tests/compile_fail/ breaks these rules.
         if stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
@@ -171,8 +171,8 @@ def mutations(path, text):
 
 
 def statement_mutations(include):
-    """Yields what HOST lists, and each assembly statement without `volatile` and without its clobber, as (header, the test that must
-    notice, old text, new text)."""
+    """Yields the mutations in HOST, and each assembly statement without `volatile` and without its clobber, as (header, the
+    test that must notice, old text, new text)."""
     yield from HOST
     for path in sorted([*(include / "membar").rglob("*.hpp"), *(include / "membar").rglob("*.cuh")]):
         text = path.read_text()

@@ -8,8 +8,8 @@ usage: page_code.py <page.md> -- <nvcc> <option>...
 A table with the header `| today | with membar | machine code |` has a statement in each of its first two cells. Each statement
 becomes the body of a kernel, with the arguments that the page names, below the declarations in the page's first ```cpp block; a
 value called `old` is stored. The third cell begins with "same" if the machine code is the same, on sm_80 and sm_90, with "same
-on 9.0" if the row needs sm_90, and with "other" (or "other on 9.0") if it differs. Exit status: 0 if every third cell is right,
-1 if not, 2 if there is no row or a side does not compile.
+on 9.0" if the row needs sm_90, and with "other" (or "other on 9.0") if it differs. Exit status: 0 if every third cell is
+correct, 1 if not, 2 if there is no row or a side does not compile.
 """
 import html
 import pathlib

@@ -39,8 +39,8 @@ extern "C" __global__ void restrict_reads_the_same_way_in_a_simple_kernel(const 
 // CHECK: ret;
 extern "C" __global__ void without_restrict_it_is_an_ordinary_load(const int* in, int* out) { *out = in[1]; }
 
-// After a store, the data is read again through a plain pointer, because the store may have changed it. Through a restricted
-// pointer, the value is kept.
+// After a store, the compiler reads the data again through a plain pointer, because the store may have changed it. Through a
+// restricted pointer, the value is kept.
 // CHECK-LABEL: .entry a_plain_pointer_is_read_again_after_a_store(
 // CHECK-COUNT-2: ld.global.{{[bus]}}32
 // CHECK: ret;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operations on symmetric memory over peer access: checks which fences and orders they have, where these are, and that there
-// are no others.
+// Operations on symmetric memory over peer access: checks their fences and orders, the positions of these, and that there are
+// no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -274,8 +274,8 @@ extern "C" __global__ void barrier_relaxed(span<symmetric::barrier_word> words, 
   *result = symmetric::try_barrier(by_block, words, budget, membar::relaxed);
 }
 
-// The halves of a barrier: the first half releases to each other PE and loads nothing of theirs; the second half has loads that
-// acquire, and no store.
+// The halves of a barrier: the first half releases to each other PE and loads none of their words; the second half contains
+// acquire loads and no store.
 // CHECK-LABEL: .entry arrive_by_block(
 // CHECK-NOT: {{ld\.acquire|fence\.acquire}}
 // CHECK: bar.sync
@@ -316,8 +316,8 @@ extern "C" __global__ void split_barrier_relaxed(symmetric::team_words<> words, 
   *result = symmetric::try_wait(by_block, words, own, budget, membar::relaxed);
 }
 
-// A backend over a network. Its markers show when it must make this PE's memory consistent: 6 after a signal, 7 after the word
-// of another PE's barrier.
+// A backend over a network. Its markers show where it must make this PE's memory consistent: 6 after a signal, 7 after another
+// PE's barrier word.
 struct distant_reach {
   __device__ pe self() const { return pe(0); }
   __device__ int count() const { return 2; }
@@ -370,7 +370,7 @@ extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag)
   symmetric::wait(by_block, flag, equals(1), budget);
 }
 
-// A relaxed operation does not need this, because it orders no later read.
+// A relaxed operation does not require this, because it orders no later read.
 // CHECK-LABEL: .entry relaxed_over_a_network(
 // CHECK-NOT: pmevent
 // CHECK: ret;

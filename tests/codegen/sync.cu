@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks the fences and orders of the synchronization patterns whose purpose is to save fences.
+// Checks the fences and orders of the synchronization patterns that are designed to save fences.
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 #include <membar/sync/packed_channel.cuh>

@@ -25,7 +25,7 @@ struct cuda_orders {
   static constexpr cuda::memory_order seq_cst = membar::cuda_order_of(membar::memory_order::seq_cst);
 };
 
-/// Performs each operation through `first`, and checks its effect through `second`, which refers to the same object. Returns
+/// Performs each operation through `first` and checks its effect through `second`; both refer to the same object. Returns
 /// the number of the first failing step, or 0.
 template <class T, class Orders, class First, class Second>
 __host__ __device__ int steps(First first, Second second) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Marks the checks of a kernel, so that its PTX shows whether the compiler has evaluated them.
+/// Marks a kernel's checks, so that its PTX shows whether the compiler has evaluated them at compile time.
 #pragma once
 
 #include <membar/base/config.hpp>

@@ -16,7 +16,7 @@ using deadlock::signal_add, deadlock::signal_set;
 using deadlock::signal_at_least, deadlock::signal_equals;
 using membar::pe;
 
-// Each PE's streams, the signals that are set, the signals that are added to, and an event.
+// Each PE's streams, the `signal<set>` and `signal<add>` objects, and an event.
 inline constexpr int main_stream = 1;
 inline constexpr int side_stream = 2;
 inline constexpr int flag = 0;
@@ -24,7 +24,7 @@ inline constexpr int count = 0;
 inline constexpr int event = 0;
 inline constexpr int row_team = 1;
 
-/// The effect of a wrong program on GPUs.
+/// The effect of running a wrong program on GPUs.
 enum class effect {
   hangs,      ///< The program hangs in every schedule.
   may_hang,   ///< The program may hang: if streams share a hardware queue, or because its behaviour is undefined.

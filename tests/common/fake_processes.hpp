@@ -37,7 +37,7 @@ class fake_processes : public fake_cuda::test {
       EXPECT_EQ(code, 0) << "99: a resource was not released; standard error has the details";
     }
   }
-  /// Makes a rendezvous for one more group.
+  /// Makes a rendezvous for another group.
   void make_another_rendezvous() {
     remove_unused_directory();
     where = membar::symmetric::make_rendezvous();

@@ -47,7 +47,7 @@ inline void finish_on(int device, std::source_location where = std::source_locat
   finish(where);
 }
 
-/// Returns `count` objects at `from`, once the device has finished.
+/// Waits until the device has finished, and returns `count` objects at `from`.
 template <class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> copied(T* from, std::size_t count,
                                                          std::source_location where = std::source_location::current()) {
@@ -57,7 +57,7 @@ template <class T>
   return to;
 }
 
-/// Returns the contents of the memory that `from` owns, once the device has finished.
+/// Waits until the device has finished, and returns the contents of the memory that `from` owns.
 template <class Memory>
 [[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
   return copied(from.get(), from.size(), where);
@@ -150,7 +150,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return true;
 }
 
-/// Base class of every test that needs a GPU. The test runs on device 0. Its other requirements are in its `prepare`.
+/// Base class of every test that needs a GPU. The test runs on device 0. A test's other requirements are in its `prepare`.
 class gpu_test : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -170,7 +170,7 @@ class gpu_test : public ::testing::Test {
            std::pair(major, minor);
   }
 
-  /// For `prepare`: skips the test if the GPU lacks the compute capability that `what` needs.
+  /// For `prepare`: skips the test if the GPU lacks the compute capability that `what` requires.
   static void need_compute_capability(int major, const std::string& what) {
     if (!has_compute_capability(major))
       GTEST_SKIP() << "this test needs " << what << ", but the GPU has a compute capability below " << major << ".0";

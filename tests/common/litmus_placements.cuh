@@ -19,7 +19,7 @@
 namespace membar_test {
 
 /// With release and acquire at system scope, the reader always sees the data, wherever the threads are; in the unordered test
-/// it may not. The threads of an instance overlap in time: the flag is seen in some instances and not in others.
+/// it may not. The threads of an instance overlap in time: the flag is seen in some instances, but not in others.
 inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
                              const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
   using namespace membar::litmus;

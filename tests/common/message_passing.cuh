@@ -36,8 +36,8 @@ void with(passing how, Function function) {
       how, function);
 }
 
-/// The orders of the fences before the flag is written and after it is read, by `passing`. There are no fences for
-/// `operations`.
+/// For each `passing`, the orders of the fence before the flag is written and of the fence after it is read. There are no
+/// fences for `operations`.
 inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order::relaxed, membar::memory_order::release,
                                                            membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
@@ -58,7 +58,7 @@ struct passing_outcome {
   int writer_timed_out;
 };
 
-/// Writes `rounds` messages once the reader has started.
+/// Waits until the reader has started, and then writes `rounds` messages.
 MEMBAR_CALLS_EITHER
 template <membar::thread_scope Scope, passing How>
 MEMBAR_HOST_DEVICE void write_messages(mailbox& box, int rounds, passing_outcome& outcome) {
@@ -126,7 +126,7 @@ inline void expect_in_order(const passing_outcome& seen) {
   EXPECT_EQ(seen.writer_timed_out, 0) << "the writer timed out waiting for the reader: they did not run concurrently";
   EXPECT_EQ(seen.reader_timed_out, 0) << "the reader timed out waiting for the last message";
   EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
-  // A reader that saw little more than the last flag had no chance to see old data.
+  // A reader that saw only the last few flags had no chance to see old data.
   EXPECT_GE(seen.messages, least_messages);
   ::testing::Test::RecordProperty("messages", std::to_string(seen.messages));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that act as processes with one PE each. An exception of a thread is stored with its PE, and the threads gather
-/// numbers as processes would.
+/// Threads that act as processes with one PE each. A thread's exception is stored with its PE, and the threads gather numbers
+/// in the same way as processes.
 #pragma once
 
 #include <barrier>

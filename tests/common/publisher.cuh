@@ -19,8 +19,8 @@ inline constexpr int sources = 4;
 inline constexpr int lag = 16;
 inline constexpr unsigned words = 32;
 
-/// The objects of one source: data that is only replaced by newer data, and two signals that give a lower bound for how new the
-/// data is.
+/// One source's objects: data that is replaced only by newer data, and two signals that bound the age of the
+/// data.
 struct post {
   unsigned data[words];
   unsigned long long first;
@@ -52,10 +52,10 @@ __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to,
     failures += checked(source.publish(to.first, i, generous) != wait_result::done);
   }
   failures += checked(source.flush(generous) != wait_result::done);
-  // Every lane finds the signal, not only the lane that received it.
+  // Every lane sees the signal, not only the lane that received it.
   failures += checked(membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) != count);
   source.close();
-  // The compiler can infer this, because the source has closed itself.
+  // The compiler can infer this result, because the source was closed by this thread.
   if (source.publish(to.first, 0, generous) != wait_result::closed) {
     ++failures;
   }

@@ -88,7 +88,7 @@ std::string value_of(std::string_view name, int count, char** arguments) {
 int main(int count, char** arguments) {
   const std::string folder = value_of("--record=", count, arguments);
   const std::string ctest_file = value_of("--write-ctest=", count, arguments);
-  // A death test runs this program again to run only that test.
+  // A death test starts this program again for that test only.
   const bool records = !folder.empty() && value_of("--gtest_internal_run_death_test=", count, arguments).empty();
   testing::InitGoogleTest(&count, arguments);
   if (!ctest_file.empty()) {

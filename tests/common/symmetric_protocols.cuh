@@ -47,7 +47,7 @@ inline constexpr unsigned most_words = 512;
 struct packed_payload {
   int words[25];
 };
-/// A message of which each lane of a warp has several words.
+/// A message with several words for each lane of a warp.
 struct long_packed_payload {
   int words[100];
 };
@@ -55,7 +55,7 @@ struct long_packed_payload {
 struct packed_piece {
   int words[3];
 };
-/// The number of lanes per warp that each have a piece. Their boxes share a line.
+/// The number of lanes per warp that have a piece of the message. Their boxes share a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each array.
@@ -111,7 +111,7 @@ class channel_arrays {
     return {data_.on(which),  more_.on(which),  source_.on(which),     ready_.on(which), sum_.on(which),
             taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
   }
-  /// Frees the memory in a different order than it was allocated in. Collective: every PE's kernels must have ended.
+  /// Frees the memory in a different order from its allocation. Collective: every PE's kernels must have ended.
   void free(symmetric::heap<Backend>& heap) const {
     const auto free = [&](const auto&... arrays) { (heap.free(arrays), ...); };
     free(boxes_, pieces_, data_, long_boxes_, taken_, more_, sum_, source_, ready_);
@@ -220,7 +220,7 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The calling group's channel, the properties of this end of the channel, and whether the calling thread takes part.
+/// The calling group's channel, the properties of the channel's local end, and whether the calling thread takes part.
 struct place {
   unsigned channel;
   unsigned side;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: the barriers work, two teams run concurrently, a team on two streams is
-/// rejected, and a wait for a late half can be repeated.
+/// Tests of teams and of barriers in two halves: the barriers work, two teams run concurrently, using a team on two streams is
+/// rejected, and a wait that timed out can be repeated.
 #pragma once
 
 #include <membar/symmetric/team_barrier.hpp>

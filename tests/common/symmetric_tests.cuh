@@ -377,7 +377,7 @@ __global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<
   unsigned long long messages = 0;
   for (unsigned round = 1; round <= rounds && late == 0; ++round) {
     if (self == 0) {
-      // PE 1 takes no part: only the third PE is notified.
+      // PE 1 is passive: only the third PE is notified.
       put_value(word, static_cast<int>(round), pe(1));
       notify_transitively(by_thread, notified[channel], round, pe(2));
       late += checked(try_wait(by_thread, answered[channel], equals(round), generous) != wait_result::done);
@@ -430,7 +430,7 @@ __global__ void count_everywhere(span<counter<unsigned long long>> sums, object<
     }
     amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // A single thread adds once more: the number of the other additions is even, so the loss of all of them would not show.
+  // A single thread adds one more time: the number of other additions is even, so losing all of them would go unnoticed.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
       amo_bitwise_xor(sums[3], 1ULL, pe(i));
@@ -517,8 +517,8 @@ __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_p
   }
 }
 
-/// The number of budgets that a timed-out wait may take. It takes one budget, another poll and a barrier; the multiple allows
-/// for other tests on the GPU. This many budgets are a tenth of the budget of other waits.
+/// The number of budgets that a timed-out wait may take. The wait takes one budget, another poll and a barrier; the multiple
+/// allows for other tests on the GPU. This many budgets are a tenth of the budget of other waits.
 constexpr unsigned long long budgets_at_most = 500;
 
 TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
@@ -944,7 +944,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated again work like newly allocated ones.
+  // Words that are reallocated work like new words.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());
@@ -1031,7 +1031,7 @@ struct tell_by_barrier {
   }
 };
 
-/// The same in kernels: a put with an epoch's notification, and the wait for it.
+/// The same in kernels: a put with an epoch's notification, and the corresponding wait.
 __global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
                                     pe other) {
   put(by_block, data, source, other);

@@ -78,7 +78,7 @@ inline void expect_all(const channel_outcome& end, unsigned long long messages, 
   EXPECT_EQ(end.ended, static_cast<unsigned>(last));
 }
 
-/// Pushes `count` messages through an end, or into a channel with many producers, which other producers may still use.
+/// Pushes `count` messages through a channel's end, or into a channel that other producers may still use.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   wait_result result = wait_result::done;
@@ -98,7 +98,7 @@ MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned co
   end.close();
 }
 
-/// Takes messages from the producers `first`, `first + 1`, ... until the channel is closed or `count` messages have been taken.
+/// Pops messages from the producers `first`, `first + 1`, ... until the channel is closed or `count` messages have been taken.
 template <class Channel, int Producers = 1>
 MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long long count, channel_outcome& outcome) {
   typename Channel::consumer end(channel);
@@ -120,7 +120,7 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   outcome = seen;
 }
 
-/// The values that one side of a barrier writes before it, and its check of the other side's values after it.
+/// The values that one side writes before a barrier, and that side's check of the other side's values after the barrier.
 struct barrier_side {
   int written = 0;
   unsigned stale = 0;

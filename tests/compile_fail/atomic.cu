@@ -262,7 +262,7 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   copy.store(1, relaxed);
 }
 
-// A value that the object may be unable to hold.
+// A value that the object's type may be unable to represent.
 __global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
   const atomic_ref<unsigned, thread_scope::device> n(*object);
   // expect: this value is wider than the atomic object and is not a constant expression: cast it to the object's type

@@ -7,9 +7,9 @@ usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <com
 The file states its rules with the macros of refused.hpp. Without any RULE_ macro, the file must compile: this is the positive control. Then
 all rules are broken together. An error confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and
 contains the expected words. No other error may arise there, because a user should get one message per mistake. The remaining rules are
-broken together again, because a compiler reports an instantiation only once. When a round confirms none, each remaining rule is broken
-alone: the file must then fail to compile, with exactly one error, and the output must contain the expected words. <results
-folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
+broken together again, because a compiler reports an instantiation only once. When a round confirms no rule, each remaining rule
+is broken by itself: the file must then fail to compile, with exactly one error, and the output must contain the expected words.
+<results folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
 """
 
 import argparse

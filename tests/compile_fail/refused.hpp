@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// REFUSED(rule, code): code that breaks a rule. The comment above it contains the words that the compiler's message must
-/// contain. The code exists only if the file is compiled with -DRULE_<rule>, as check_rules.py does.
+/// REFUSED(rule, code): code that breaks a rule. The comment above the macro contains the words that must occur in the
+/// compiler's message. The code exists only if the file is compiled with -DRULE_<rule>, as check_rules.py does.
 #pragma once
 
 #define REFUSED(rule, ...) REFUSED_IF(RULE_##rule)(__VA_ARGS__)

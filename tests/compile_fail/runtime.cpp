@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host headers with the runtime of a toolkit that is too old.
+// Host headers, compiled with the runtime of a toolkit that is too old.
 #include "refused.hpp"
 
 #include <cuda_runtime_api.h>

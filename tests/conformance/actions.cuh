@@ -77,8 +77,8 @@ template <thread_scope Scope, memory_order Order, memory_order Otherwise, class 
   }
 }
 
-/// `make(tag)` as a loop. Only its last iteration counts: a relaxed instruction between the fences for the two halves of the
-/// order.
+/// `make(tag)` as a loop, of which only the last iteration counts: a relaxed instruction between the fences for the two halves
+/// of the order.
 template <thread_scope Scope, memory_order Order, class Make>
 [[nodiscard]] constexpr auto as_loop(Make make) noexcept {
   return joined(half_fence<Scope, membar::release_half(Order)>(), sequence(make(membar::relaxed)),
@@ -100,7 +100,7 @@ template <class T>
 }
 /// @}
 
-/// The name of a call in the name of a test, such as "fetch_add.release.device", preceded by the type if it is not `unsigned`.
+/// A call as it appears in a test's name, such as "fetch_add.release.device", preceded by the type if it is not `unsigned`.
 template <class T = unsigned>
 [[nodiscard]] inline std::string spelled(const std::string& call, memory_order order, thread_scope scope) {
   const std::string words = call + "." + membar::name(order) + "." + membar::name(scope);
@@ -125,7 +125,7 @@ struct nothing {
   [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits() noexcept { return 0; }
 };
 
-/// The number of digits, of four bits each, that represent what an action reads.
+/// The number of four-bit digits that represent the value that an action reads.
 template <class Action>
 inline constexpr int observations = decltype(Action::run(nullptr))::parts;
 
@@ -221,7 +221,7 @@ struct ordered_load {
   static std::string text() { return spelled<T>(sizeof...(Hints) == 0 ? "load" : "load_hinted", Order, Scope); }
 };
 
-/// An access that is relaxed at system scope, and neither merged nor repeated.
+/// An access that is relaxed at system scope, and that is neither merged nor repeated.
 template <int Value = 1>
 struct store_mmio : store_volatile<Value> {
   __device__ static nothing run(void* cell) noexcept {

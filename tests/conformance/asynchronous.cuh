@@ -104,7 +104,7 @@ struct met<at_mbarrier<Arrive, Wait>, SharedData>
 /// The value that a thread passes on in a turn. It differs from the values of earlier turns, which may still be in memory.
 [[nodiscard]] __device__ inline unsigned value_of_turn(unsigned turn) noexcept { return turn + 1; }
 
-/// Counts the outcomes of a thread's turns, and the turns that found an old value. Called by whole warps.
+/// Counts the outcomes of a thread's turns, and the number of turns in which it found an old value. Called by whole warps.
 __device__ inline void count_turns(const membar::litmus::launch_view& view, unsigned turns, unsigned old) noexcept {
   const unsigned all = __reduce_add_sync(0xffffffffU, turns);
   const unsigned all_old = __reduce_add_sync(0xffffffffU, old);
@@ -115,8 +115,8 @@ __device__ inline void count_turns(const membar::litmus::launch_view& view, unsi
 }
 
 /// Runs `Test` in clusters of two blocks. In each turn, each thread passes a value to its counterpart in the other block.
-/// Before it stores the value, it executes a random number of stores to scratch memory, so that the store of the value has to
-/// wait.
+/// Before it stores the value, it executes a random number of stores to scratch memory, which delays the store of the
+/// value.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ membar::litmus::launch_view view) {
   namespace litmus = membar::litmus;

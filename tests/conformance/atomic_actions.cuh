@@ -32,8 +32,8 @@ struct atomic_load : ordered_load<Scope, Order, T> {
   static std::string text() { return spelled<T>("atomic_ref.load", Order, Scope); }
 };
 
-/// Waits for a value other than 0. The wait is called only after a load has read such a value, so by coherence it returns at
-/// once.
+/// Waits for a value other than 0. It is called only after a load has read such a value, so by coherence it returns
+/// immediately.
 template <thread_scope Scope, memory_order Order>
 struct atomic_wait {
   MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept {
@@ -66,7 +66,7 @@ enum class update_kind { exchange, add, sub, bit_and, bit_or, bit_xor, min, max,
   return operations[static_cast<int>(kind)];
 }
 
-/// Whether an update of a `T` is a loop (docs/headers/atomic.md, "Types").
+/// Whether an update of a `T` compiles to a loop (docs/headers/atomic.md, "Types").
 template <update_kind Kind, class T>
 inline constexpr bool is_loop = (sizeof(T) < 4 && (std::is_integral_v<T> || Kind != update_kind::add)) ||
                                 (sizeof(T) == 16 && Kind != update_kind::exchange) ||

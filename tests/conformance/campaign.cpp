@@ -44,7 +44,7 @@ class engine_runner : public runner {
   return test.substr(0, plus) + test.substr(test.rfind('@'));
 }
 
-// The share of the remaining work that the next of `turns` turns gets; later turns thus compensate for a turn that had too
+// The next turn's share of the remaining work, if `turns` turns remain; later turns thus compensate for a turn that had too
 // little time.
 [[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
@@ -140,7 +140,8 @@ void campaign::add(const std::string& test, bool is_guarantee, const std::string
   }
 }
 
-// Returns the drawn set with this index. A guarantee and its controls share their sets; other kinds have other sets.
+// Returns the drawn set with this index. A guarantee and its controls use the same sets; tests of other kinds use different
+// sets.
 membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t index) const {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, which is the same in each build.
   for (const char c : kind_of(t.test->name)) {
@@ -173,8 +174,8 @@ std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) 
   return sets;
 }
 
-// Runs a test under one set of parameters for a while. If that fails, the next set still runs. A set that was found with
-// several launches may name a home that this test does not have.
+// Runs a test under one set of parameters for a while. If that fails, the next set still runs. If a set was found with several
+// launches, its home may not exist in this test.
 void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
   how.home = how.home < t.homes ? how.home : 0;
   membar::litmus::run_options options{
@@ -226,9 +227,10 @@ void campaign::run_test(test_result& t) {
   }
 }
 
-// Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they
-// require; a search on such a control would find only the fastest parameters. Therefore each control first runs briefly, and
-// the search starts with the control that showed its outcome most often. A search that shows no outcome has no result.
+// Searches for the parameters of a kind, unless this has already been done. Many controls never show their outcome because
+// their code orders more than they require; a search on such a control would find only the fastest parameters. Therefore each
+// control first runs briefly, and the search starts with the control that showed its outcome most often. A search that shows no
+// outcome has no result.
 void campaign::tune(const std::string& kind) {
   if (!searched_.insert(kind).second) {
     return;
@@ -253,7 +255,7 @@ void campaign::tune(const std::string& kind) {
         return;
       }
     } catch (const std::exception&) {
-      // The following run reports the error.
+      // The run that follows reports the error.
     }
   }
 }

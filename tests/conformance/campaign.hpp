@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the suite on a machine, and counts for each test the outcomes and the parameters that show them best.
+/// Runs the suite on a machine; for each test, counts the outcomes and finds the parameters that show them most often.
 #pragma once
 
 #include "suite.hpp"
@@ -86,8 +86,8 @@ struct test_result {
 class runner {
  public:
   virtual ~runner() = default;
-  /// Returns the number of the test's launches whose device has room for the launch's memory. Throws `membar::error` if the
-  /// machine lacks a place.
+  /// Returns the number of the test's launches whose device has enough space for the launch's memory. Throws `membar::error` if
+  /// the machine lacks a place.
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;
@@ -113,8 +113,8 @@ class campaign {
 
   /// Returns whether a control of the guarantee was observed at the guarantee's place.
   [[nodiscard]] bool control_observed(const guarantee& row) const { return any_observed(row, true); }
-  /// Returns whether a control was observed at another place, but no control at the guarantee's own place. Such a control says
-  /// nothing about the guarantee.
+  /// Returns whether a control was observed at another place, but no control at the guarantee's own place. Such a control does
+  /// not support the guarantee.
   [[nodiscard]] bool control_observed_elsewhere(const guarantee& row) const {
     return !any_observed(row, true) && any_observed(row, false);
   }

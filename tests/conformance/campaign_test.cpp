@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Campaigns on a fake machine: which tests run, under which parameters, for how long, and what is reported.
+/// Campaigns on a fake machine: which tests run, with which parameters and for how long, and what is reported.
 #include "output.hpp"
 
 #include <membar/model/named_test.hpp>

@@ -11,8 +11,8 @@ constexpr auto device = thread_scope::device;
 constexpr auto everywhere = thread_scope::system;
 using enum memory_order;
 
-/// A release at system scope also publishes what device scope has ordered within a domain or device, wherever the last thread
-/// is.
+/// A release at system scope also publishes the writes that device scope has ordered within a domain or device, wherever the
+/// last thread is.
 template <where Where>
 void add_carried_on(const adding& to) {
   using say = atomic_store<device, release>;

@@ -89,7 +89,7 @@ ROWS = [
         r"^host/"),
 ]
 
-# Sentences that the suite does not test, and the tests that cover them instead. In a litmus run, each block runs many instances of a
+# Sentences that the suite does not test, and other tests that cover them. In a litmus run, each block runs many instances of a
 # test, so a test cannot use the block's barrier. A test's cells have 16 bytes.
 PATTERN = "ordering: tests/model/sync_patterns_test.cpp; implementation: the stress tests in tests/gpu"
 ELSEWHERE = {

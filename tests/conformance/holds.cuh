@@ -40,7 +40,7 @@ void run_host_thread(const std::vector<membar::litmus::observed_value>& observed
   }
 }
 
-/// The kernels that run `Test` at a place with its own kernels: `first()`, and `dependent()` or a null pointer.
+/// The kernels that run `Test`, if the place has its own kernels: `first()`, and `dependent()` or a null pointer.
 template <class Test, where Where>
 struct own_kernels;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of the litmus tests' threads on the host: their writes to the cells, and their reports.
+/// Tests of litmus threads that run on the host: their writes to the cells, and the observations that they report.
 #include "message_passing.cuh"
 
 #include <gtest/gtest.h>

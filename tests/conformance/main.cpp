@@ -152,7 +152,7 @@ options read_options(int argc, char** argv) {
     }
   }
   how.seconds = seconds.value_or(how.hunt_seconds != 0 ? 0.2 : how.instances != 0 ? 60 : 1);
-  // A hunt runs only guarantees: an outcome of a control is expected.
+  // A hunt runs only guarantees, because the outcome of a control is expected.
   how.guarantees = only != "controls";
   how.controls = only != "guarantees" && how.hunt_seconds == 0;
   if (how.tune_seconds > 0 && !how.controls) {

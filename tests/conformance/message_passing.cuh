@@ -30,12 +30,12 @@ using by_reduction = reduction<update_kind::add, Scope, Order>;
 template <thread_scope Scope, memory_order Order>
 using by_aggregating_nothing = aggregated_fetch_add<Scope, Order, 0>;
 
-/// A fence and a relaxed store; no fence for `relaxed`.
+/// A fence and a relaxed store; for `relaxed`, only the store.
 template <thread_scope Scope, memory_order Order>
 struct fence_before_store : both<fence<Scope, Order>, atomic_store<Scope, memory_order::relaxed>> {};
 template <thread_scope Scope>
 struct fence_before_store<Scope, memory_order::relaxed> : atomic_store<Scope, memory_order::relaxed> {};
-/// A relaxed load and a fence; no fence for `relaxed`.
+/// A relaxed load and a fence; for `relaxed`, only the load.
 template <thread_scope Scope, memory_order Order>
 struct fence_after_load : both<atomic_load<Scope, memory_order::relaxed>, fence<Scope, Order>> {};
 template <thread_scope Scope>

@@ -9,7 +9,7 @@ usage: mutants.py list
 
 A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the headers. It
 fails unless the code of at least one guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a minute per
-mutant. It prints which mutants were detected, and for how many instances the others remained undetected. --json writes
+mutant. It prints which mutants were detected, and over how many instances the other mutants remained undetected. --json writes
 the same data to a file. A mutant that was not detected is still wrong.
 
 Exit status: 0 on success; 1 if a mutant does not apply, compile or change anything; 2 if something else is wrong; 77 without a GPU.
@@ -36,7 +36,7 @@ INCLUDE = ROOT / "include"
 # Files of the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
 
-# Places at which a scope that is too narrow can have an effect. Among threads of one device and one domain it cannot.
+# Places at which a scope that is too narrow can have an effect. It has no effect among threads of one device and one domain.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
@@ -309,7 +309,7 @@ def gpu_count():
 
 
 def spread(tests, most):
-    """Returns at most `most` of the tests, spread evenly over the list."""
+    """Returns at most `most` of the tests, evenly distributed over the list."""
     return tests if len(tests) <= most else [tests[i * len(tests) // most] for i in range(most)]
 
 
@@ -341,7 +341,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # The remaining mutants can use the time that this mutant does not need.
+        # The remaining mutants can use the time that this mutant leaves over.
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ void add_sequential_consistency(const adding& to) {
   using strict_fence = fence<Scope, seq_cst>;
   using lighter_fence = fence<Scope, acq_rel>;
 
-  // Store buffering: with fences, with accesses of atomic.cuh and load_store.cuh, and read-modify-writes as store and load.
+  // Store buffering with fences, with the loads and stores of atomic.cuh and of load_store.cuh, and with read-modify-writes.
   holds_within<Scope, store_buffering<both<set, strict_fence>, look>, store_buffering<both<set, lighter_fence>, look>,
                store_buffering<set, look>>(to);
   holds_within<Scope, store_buffering<atomic_store<Scope, seq_cst>, atomic_load<Scope, seq_cst>>,
@@ -81,8 +81,8 @@ void add_coherence(const adding& to) {
   holds_within<Scope, coherent_reads<ordered_store<Scope, relaxed>, ordered_load<Scope, relaxed>>, weak>(to);
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
-    // volatile orders nothing: the old value that a release and an acquire would forbid is allowed. Coherence of volatile reads
-    // is not tested, because a compiler may reorder two of them.
+    // volatile orders nothing: an old value, which a release and an acquire would forbid, is allowed. Coherence of volatile
+    // reads is not tested, because a compiler may reorder two of them.
     holds<message_passing<atomic_store<Scope, release>, atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }

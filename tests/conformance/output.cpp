@@ -52,7 +52,7 @@ template <class Range, class Each>
 }
 
 // Returns whether each value that the model allows at an observation has its own digit. Otherwise the value would be counted as
-// one that no thread writes.
+// a value that no thread writes.
 [[nodiscard]] bool tells_values_apart(const membar::litmus::runnable_test& test) {
   const auto has_digit = [](std::int64_t value, const auto& observed) {
     return std::ranges::find(observed.values, value) != observed.values.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A litmus test made of actions. A single type is both the code that the engine runs and the model's test.
+/// A litmus test made of actions. The same type is both the code that the engine runs and the test for the model.
 #pragma once
 
 #include "atomic_actions.cuh"
@@ -40,8 +40,8 @@ struct thread {
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& memory) noexcept {
-    // The thread computes addresses before the first action and digits after the last action, so nothing comes between two
-    // actions.
+    // The thread computes addresses before the first action and digits after the last one, so that actions directly follow each
+    // other.
     void* const cell[] = {memory.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and may overwrite memory that ordinary
-/// accesses before a proxy fence have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
+/// accesses used before a proxy fence. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
 ///
 /// The other proxies are not tested: alias would need a second mapping of the cells, and tensormap a tensor map.
 #include "holds.cuh"

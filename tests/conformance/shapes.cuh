@@ -90,7 +90,7 @@ template <class Write, class Read>
 struct coherent_reads
     : shape<"CoRR", by<Write, Read>, finally<>, outcome<1, 0>, thread<at<x, Write>>, thread<see<x, Read>, see<x, Read>>> {};
 
-/// Message passing where another thread updates the flag in between.
+/// Message passing in which another thread updates the flag before it is read.
 template <class Release, class Update, class Acquire>
 struct release_sequence
     : shape<"RelSeq", by<Release, Update, Acquire>, finally<>, outcome<1, 2, 0>, thread<at<x, store_weak<>>, at<y, Release>>,

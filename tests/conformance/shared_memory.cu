@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing with a flag in shared memory, with every read-modify-write that is one instruction or a loop there: on both
+/// Message passing with a flag in shared memory, with every read-modify-write, whether an instruction or a loop there: on both
 /// sides, or as a reduction on the writing side. Source: atomic.cuh, "outside of global memory"; docs/headers/atomic.md, "Where
 /// the object is".
 #include "shared_memory.cuh"
@@ -18,7 +18,7 @@ inline constexpr int before = Kind == update_kind::min       ? 2
                               : Kind == update_kind::bit_and ? 3
                                                              : 0;
 
-/// An action that sets the flag to 1, preceded by the store of another value where that is needed.
+/// An action that sets the flag to 1, preceded, where necessary, by the store of another value.
 template <update_kind Kind, thread_scope Scope, class T, class Action>
 using set_after = after<Action, std::conditional_t<before<Kind> == 0, void, atomic_store<Scope, relaxed, before<Kind>, T>>>;
 

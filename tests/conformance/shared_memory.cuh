@@ -3,8 +3,8 @@
 /// Tests whose flag is in shared memory, and their kernel. Source: docs/headers/atomic.md, "Where the object is".
 ///
 /// ptxas expands many atomic instructions in shared memory into loops. If the instruction's own acquire is before that loop,
-/// the reader may get data from its L1 cache that was filled in before the loop's last read. This is visible only while the
-/// loop takes many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in
+/// the reader may get data from its L1 cache that was filled in before the loop's last read. This shows only if the loop takes
+/// many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in
 /// the reader's L1 cache. Instances take turns: each block runs one instance at a time, in one round each.
 #pragma once
 
@@ -36,8 +36,8 @@ template <>
 }
 /// @}
 
-/// The values of a flag: down, up, and what other threads add in between. A disturbance never changes whether the flag is up,
-/// and the sum of the disturbances stays small.
+/// The values of a flag: down, up, and the disturbances that other threads add. A disturbance never changes whether the flag is
+/// up, and the sum of the disturbances stays small.
 template <class T>
 struct flag_value {
   __device__ static T of(bool up) noexcept { return number<T>::of(up ? 1 << 20 : 0); }
@@ -69,7 +69,7 @@ struct flag_value<T> {
 
 /// How an action sets a flag in shared memory, or polls it: the action's call, with the values of a flag. `inverted`: the flag
 /// is set by lowering it. `variable`: the flag is named as a variable instead of a pointer about which the compiler has no
-/// information. `compared`: the flag is set only if nothing else changes it.
+/// information. `compared`: the flag is set only if no other thread changes it meanwhile.
 template <class Action>
 struct flag_by;
 
@@ -295,7 +295,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       membar::atomic_ref<flag_type, device>(flag).store(value::of(down), membar::relaxed);
       membar::store<device>(done_of(blockIdx.x), round, membar::release);
     }
-    // The outcomes: every observation is 1, but the data may be old.
+    // The possible outcomes: every observation is 1, except that the data may be old.
     unsigned all_seen = 0, weight = 1;
     for (int o = 0; o != Kernel::observations; ++o) {
       all_seen += weight;

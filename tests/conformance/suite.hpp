@@ -21,7 +21,7 @@ struct placed_test {
   membar::litmus::runnable_test test;
 };
 
-/// The place as a test's name contains it.
+/// The place, as it appears in a test's name.
 [[nodiscard]] inline std::string place_of(const std::string& test) { return test.substr(test.rfind('@') + 1); }
 
 /// A documented guarantee: the test that checks it, and its controls.

@@ -116,9 +116,9 @@ class Rows(unittest.TestCase):
                                   "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
-# How the tests write the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their
-# function, which takes the operation as a parameter, with one of these calls, so they need only one test with a release and one
-# with an acquire, at device scope.
+# The form in which the tests write each call. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share
+# their function, which takes the operation as a parameter, with one of these calls, so they need only one test with a release
+# and one with an acquire, at device scope.
 EACH_SCOPE = {
     "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -319,7 +319,7 @@ class Table(unittest.TestCase):
             return table.main()
 
     def test_without_results_everything_is_not_measured_yet(self):
-        # A file without tests, which replaces the repository's file.
+        # A file without tests, used in place of the repository's file.
         nothing = self.folder / "nothing.json"
         nothing.write_text(json.dumps({"mutants": []}))
         self.assertEqual(0, self.call("--results", str(nothing)))
@@ -372,7 +372,7 @@ class Page(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """Checks that the program rejects invalid options and says why."""
+    """Checks that the program rejects invalid options with a reason."""
 
     def call(self, *options):
         return subprocess.run([PROGRAM, *options], capture_output=True, text=True)

@@ -61,7 +61,8 @@ class Results:
         return self.sum([c for c in guarantee["controls"] if place_of(c) == place_of(guarantee["test"])], "weak") != 0
 
     def seen_elsewhere(self, guarantee):
-        """Returns whether controls were observed only at other places, where they say nothing about this place."""
+        """Returns whether controls were observed only at other places, where they do not support the guarantee at this
+        place."""
         return not self.seen(guarantee) and self.sum(guarantee["controls"], "weak") != 0
 
     def ran(self, guarantee):
@@ -91,7 +92,7 @@ def guarantee_table(listed, results):
 
 
 def place_table(listed, results):
-    """Returns the counts of guarantees per place: how many ran, and for how many of these a control was observed."""
+    """Returns a table with counts of guarantees per place: those that ran, and those for which a control was observed."""
     lines = []
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
@@ -100,7 +101,7 @@ def place_table(listed, results):
 
 
 def best_known_controls(results):
-    """Returns the counts of controls per shape and place: how many were observed, and the highest rate."""
+    """Returns a table of controls per shape and place: how many were observed, and the highest rate."""
     controls = collections.defaultdict(lambda: [0, 0])
     for test in (test for campaign in results.campaigns for test in campaign["tests"]):
         if test["role"] == "control" and test["instances"]:

@@ -51,8 +51,8 @@ void add_type(const adding& to) {
                message_passing<fetch_update<device, relaxed, 1, T>, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// The writer applies an operation that makes the value 1 after `Before`. The reader applies the operation in a way that
-/// changes nothing.
+/// After `Before`, the writer's operation makes the value 1; the reader applies the same operation in a way that changes
+/// nothing.
 template <update_kind Kind, int One, int Nothing, class T = unsigned, class Before = void>
 void add_update(const adding& to) {
   using set = after<ignored<update<Kind, device, release, One, T>>, Before>;
@@ -114,7 +114,7 @@ void add(suite& all) {
   add_reduction<max, 1, float>(to);
   add_reduction<max, 1, double>(to);
 
-  // Hints do not change an order.
+  // Cache hints do not change the memory order.
   using no_allocate = std::remove_const_t<decltype(membar::l1::no_allocate)>;
   holds_within<device,
                message_passing<ordered_store<device, release, 1, unsigned, no_allocate>,

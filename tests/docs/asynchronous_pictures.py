@@ -40,7 +40,7 @@ def stage():
 
 
 def paths():
-    """Draws what is needed between two accesses to the same bytes."""
+    """Draws the synchronization required between two accesses to the same bytes."""
     rows = [
         ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence after the access, in the copy's block"),
         ("async", "bulk copy", "generic", "ordinary access", "done", "its completion: mbarrier or group"),

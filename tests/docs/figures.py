@@ -6,10 +6,11 @@ usage: figures.py [--check] [--root FOLDER]
 
 A table of figures is between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES lists the tables of each page. Figures in prose are
 written into the sentences of SAYS, each `{}` of which is a figure. The guide's sentences are in guide_figures.py. Every result names the
-headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results older than that rule are in OLDER, a list that
-only gets shorter. docs/measurements/README.md lists them, and a page that links to one of them also links to that list, with a sentence
-that says so. A measured figure that is neither in a table nor in such a sentence is an error (unbound_figures.py). --check writes nothing,
-and fails if a page is out of date or a result names no headers. tests/conformance/table.py writes the tables of docs/conformance.md.
+headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than this rule are
+in OLDER, a list to which nothing may be added. docs/measurements/README.md lists them, and a page that links to one of them
+also links to that list, with a sentence that says so. A measured figure that is neither in a table nor in such a sentence is an
+error (unbound_figures.py). --check writes nothing, and fails if a page is out of date or a result names no headers.
+tests/conformance/table.py writes the tables of docs/conformance.md.
 """
 import argparse
 import pathlib
@@ -43,7 +44,7 @@ OLDER = {
 
 
 class Results:
-    """The contents of docs/measurements, and the files that a table was made from."""
+    """The contents of docs/measurements, and the files from which a table was made."""
 
     def __init__(self, folder):
         self.folder, self._used, self._cases = folder, [], {}
@@ -209,7 +210,7 @@ def witnessed(folder, file):
 
 
 def witnessed_dependents(results):
-    """Returns the same for the kernels of a PyTorch program, and the machine on which they ran."""
+    """Returns the same counts for a PyTorch program's kernels, and the machine on which they ran."""
     file = "h200/witness_dependents"
     rows = witnessed("tests/record", file)(results)
     told = results.read(file)
@@ -298,7 +299,7 @@ def said(page, text, results, sentences):
 
 
 def unnamed(folder):
-    """Yields what is wrong with the headers that the results name."""
+    """Yields the errors in the headers that the results name."""
     older = {f"{machine}/{name}" for machine, names in OLDER.items() for name in names}
     for file in sorted(folder.glob("*/*.json")):
         name = file.relative_to(folder).with_suffix("").as_posix()
@@ -314,7 +315,7 @@ def unnamed(folder):
 
 
 def unsaid(root):
-    """Yields the pages that link to a result without headers but do not say so."""
+    """Yields the pages that link to a result without headers but do not mention that."""
     older = [f"{machine}/{name}.json" for machine, names in OLDER.items() for name in names]
     for page in sorted(root.glob("docs/**/*.md")):
         text = page.read_text(encoding="utf-8")

@@ -27,14 +27,14 @@ def nanoseconds(value):
 
 
 def fence(results, scope, order, stores, arm="membar"):
-    """Returns the nanoseconds of one fence of a ladder."""
+    """Returns one fence's nanoseconds from a measurement with growing numbers of fences."""
     pattern = re.compile(re.escape(f"fence/{scope}/{order}/{stores}/") + r"(\d+)/" + re.escape(arm))
     found = [(int(match.group(1)), case["ns"]) for name, case in results.cases(FENCES).items() if (match := pattern.fullmatch(name))]
     return slope(found)
 
 
 def beside(results, victim, noise="none", arm=None, file=X2):
-    """Returns the nanoseconds of a fence or another victim, alone or during the traffic of other kernels."""
+    """Returns the nanoseconds of a fence or another victim, by itself or during other kernels' traffic."""
     return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
 
 

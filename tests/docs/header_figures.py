@@ -245,7 +245,8 @@ def grown(name):
 
 
 def guarantees(*files):
-    """Returns how many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
+    """Returns how many guarantees ran in these campaigns, and in how many instances. The sentence that uses these numbers
+    states that no guarantee was broken."""
     def made(r):
         ran = [test for file in files for test in r.read(file)["tests"] if test["role"] == "guarantee" and test["instances"]]
         if any(test["forbidden"] for test in ran):
@@ -282,7 +283,7 @@ def proxy_fences(results):
 
 
 def largest_at_first(results, kind):
-    """Returns the largest footprint, in KiB, that is as fast as the smallest."""
+    """Returns the largest footprint, in KiB, whose accesses are as fast as those of the smallest footprint."""
     found = sorted((float(name.rsplit("/", 1)[1]), case["cycles"]) for name, case in results.cases("h200/memory_ladder").items()
                    if name.startswith(f"memory_ladder/latency/{kind}/"))
     return f"{next(size for (size, _), (_, cycles) in zip(found, found[1:]) if cycles > 1.05 * found[0][1]):g}"

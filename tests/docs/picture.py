@@ -61,8 +61,8 @@ class Picture:
 
 
 def draw(program, about, pictures):
-    """Writes `pictures`, SVG texts by name. With --check it reports the pictures that are out of date instead. Returns the exit status of
-    `program`."""
+    """Writes `pictures`, SVG texts by name. With --check, reports the pictures that are out of date instead. Returns the exit
+    status for `program`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if a picture is out of date")
     check = parser.parse_args().check

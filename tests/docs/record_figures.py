@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the table of docs/record.md from the results of bench/check/record_frameworks.py. TABLES has it by page and name, for figures.py."""
+"""Makes the table of docs/record.md from the results of bench/check/record_frameworks.py. TABLES contains the table by page and
+name, for figures.py."""
 import collections
 import re
 

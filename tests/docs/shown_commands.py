@@ -6,9 +6,10 @@ usage: shown_commands.py [TOOL]
 
 A ```console block has commands, each after "$ " on its own line, followed by its output, and nothing else. A line of dots replaces any
 number of lines, and dots at the end of a line replace the rest of it. With the path of a tool, the script runs the commands that call it,
-in the root folder. Without one, it runs `cat FILE`. The output of any other command depends on the machine, so its lines must be in a
-recorded file: the file in docs/measurements that the text before the block links to or, without a link, the file RECORDED. In RECORDED, the
-command precedes its lines, and no other lines may follow. Lines without a command must be recorded as well.
+in the root folder. Without a path, it runs the commands of the form `cat FILE`. The output of any other command depends on the
+machine, so its lines must be in a recorded file: the file in docs/measurements that the text before the block links to or,
+without a link, the file RECORDED. In RECORDED, the command precedes its lines, and no other lines may follow. Lines without a
+command must be recorded as well.
 """
 import pathlib
 import re
@@ -45,7 +46,7 @@ def pattern(lines):
 
 
 def wrong(command, lines, recorded, tool):
-    """Returns what is wrong with a command and its lines, or an empty string."""
+    """Returns the error in a command and its lines, or an empty string."""
     words = shlex.split(command)
     if tool or words[:1] == ["cat"]:
         result = subprocess.run([tool or "cat", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)

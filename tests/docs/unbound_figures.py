@@ -4,7 +4,7 @@
 A measured figure is a number with a unit of measurement, a decimal fraction that is not a version, or a number in a table cell if the
 table's header or the line before it names such a unit. Code does not count, nor do the tables that scripts write, nor the pages in WHOLE,
 which a test compares with their results. Figures that are not measurements, or that others measured, are in NO_RESULT, grouped by reason.
-An entry must be removed when its page no longer contains it.
+An entry must be removed when its page no longer contains the figure.
 """
 import re
 
@@ -80,7 +80,8 @@ def figures_of(text):
 
 
 def unbound(pages):
-    """Yields what is wrong with the pages, each a (name, text, patterns of the sentences whose figures come from results)."""
+    """Yields the errors in the pages, each of which is given as (name, text, patterns of the sentences whose figures come from
+    results)."""
     for page, text, sentences in pages:
         kept = [phrase for of in NO_RESULT.values() for phrase in of.get(page, ())]
         patterns = []

@@ -621,7 +621,8 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // This library comes after membar-domains' library, and would find itself if that library looked the function up.
+  // This library is loaded after membar-domains' library; it would find itself if that library looked up the function on its
+  // behalf.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }

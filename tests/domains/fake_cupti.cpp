@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// CUPTI without a device. When it is flushed, it returns the records of 20 short kernels that run alone and of 20 that
-/// run concurrently with "ncclDevKernel_fake". The kernels that run alone are 2 µs apart, and the others 3 µs. With
-/// FAKE_CUPTI_MANY, there are 100 of each. With FAKE_CUPTI_PUTS, it instead returns a launch of "put" during
+/// run concurrently with "ncclDevKernel_fake". The kernels that run alone are 2 µs apart; the concurrent kernels are 3 µs
+/// apart. With FAKE_CUPTI_MANY, there are 100 of each. With FAKE_CUPTI_PUTS, it instead returns a launch of "put" during
 /// which the kernels are 2 µs apart, and a later launch during which they are 3 µs apart; FAKE_CUPTI_FILLS makes
 /// the later launch occupy the fake driver's whole device. FAKE_CUPTI_BUSY makes CUPTI fail, as if another profiler used it.
 #include <cupti.h>

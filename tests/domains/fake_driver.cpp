@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for the tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
-/// launch does nothing at all. The driver writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
+/// A driver without a device: libcuda.so.1 for the tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE, a
+/// launch has no effect at all. The driver writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
 /// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms; any other
 /// kernel takes 10 µs while a put of domain 0 runs in another stream, and 4 µs otherwise; "large" takes 16 µs more. Addresses
 /// from 0x20000000 belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap.
@@ -109,7 +109,7 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// With FAKE_DRIVER_MEETS, a launch returns only after another launch was made concurrently.
+/// With FAKE_DRIVER_MEETS, a launch returns only after another concurrent launch.
 void meet() {
   static std::barrier<> both(2);
   if (number("FAKE_DRIVER_MEETS", 0) != 0) {
@@ -235,7 +235,7 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-/// A module's or library's handle is the image from which it was loaded. All of them have the functions "put" and "small".
+/// A module's or library's handle is the image from which it was loaded. Every module has the functions "put" and "small".
 FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
   const char* const names[] = {"put", "small"};
   for (unsigned i = 0; i < count; ++i) {
@@ -341,7 +341,7 @@ FAKE CUresult cuIpcOpenMemHandle(CUdeviceptr* at, CUipcMemHandle handle, unsigne
 }
 FAKE CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_SUCCESS; }
 FAKE CUresult cuIpcOpenEventHandle(CUevent*, CUipcEventHandle) { return CUDA_SUCCESS; }
-/// Memory of cuMemCreate, by handle, and its mappings. A file that shares it contains its device and its size.
+/// Memory from cuMemCreate, by handle, and its mappings. A file that shares it contains its device and its size.
 namespace {
 struct physical {
   int device = 0;
@@ -359,7 +359,7 @@ std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
                                                                                                          : placements.end();
 }
-/// Returns where an address's contents are stored: memory that is mapped more than once has its contents in a single place.
+/// Returns the place where an address's contents are stored, which is the same for all mappings of the same memory.
 CUdeviceptr contents_at(CUdeviceptr at) {
   const auto where = placement_at(at);
   return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
@@ -611,7 +611,7 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
-/// Returns whether any put was moved, and the last 400 puts were either all moved or all not moved.
+/// Returns whether any put was moved and, of the last 400 puts, either all or none were moved.
 FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -815,7 +815,7 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsi
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log_nodes("node", graph, " flags=" + std::to_string(flags));
   }
-  // Nodes that allocate memory behave in this way.
+  // A graph with nodes that allocate memory can be instantiated only once.
   if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A library with its own getpid, to be preloaded. It ends the program with status 9 if the next getpid that the loader finds
-/// is its own.
+/// A library with its own getpid, to be preloaded. It ends the program with status 9 if the loader's next getpid is this
+/// library's own.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -254,8 +254,8 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
             "put is already isolated in another domain: there is nothing to move. Meanwhile 100 boundaries of other kernels "
             "still took longer, by 0.30 ms in 0.60 ms, which moving kernels to another domain does not recover.");
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
-  // During a kernel that is to be moved, only the kernels concurrent with it count. Kernels that are concurrent with the first
-  // one do not count as running alone.
+  // During a kernel that is to be moved, only kernels that are concurrent with it count. Kernels that are concurrent with the
+  // first one do not count as running alone.
   r.names[2] = "store";
   const auto remote = [](std::uint32_t, const std::string& name) { return std::string(name == "small" ? "" : "known"); };
   r.kernels[r.kernels.size() - 1].name = 2;
@@ -300,8 +300,8 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
 
 TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
   records r = chain(0);
-  // Ten launches, far from any put, for which the host was late: together they wait longer than all launches that waited
-  // because of a put.
+  // Ten launches that waited because the host was late, far from any put: together they waited longer than all launches that
+  // waited because of a put.
   std::uint64_t now = 100'000'000;
   for (int k = 0; k < 11; ++k) {
     r.kernels.push_back({0, 1, 0, now, now + 2000, 0});

@@ -242,8 +242,8 @@ int main(int count, char** words) {
       first.join();
       second.join();
     } else if (word ==
-               // Runs put and small kernels concurrently until the way in which puts are launched has not changed for long, or
-               // for 30 seconds.
+               // Runs put and small kernels concurrently, until the way in which puts are launched has stayed the same for a
+               // long time, or for 30 seconds.
                "steady") {
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
@@ -412,7 +412,7 @@ int main(int count, char** words) {
                : word == "unmovable/cuLaunchGridAsync"
                    ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
                    : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
-      // A graph with put was moved; then small takes the place of its node, or of the node of a copy.
+      // After a graph with put was moved, small replaces put's node, or the node in a copy of the graph.
     } else if (word.starts_with("leak/")) {
       CUgraph graph = nullptr;
       CUgraph copy = nullptr;

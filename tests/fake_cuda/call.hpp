@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The part common to all calls of the fake runtime and driver.
+/// Code that all calls of the fake runtime and driver share.
 #pragma once
 
 #include "fake_cuda.hpp"

@@ -94,7 +94,7 @@ CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGeneri
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
   return answer([&] {
-    // Turns this range into the process's own memory again, so that it can be freed as such.
+    // Converts this range back to the process's own memory, so that it can be freed as such.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
   });
@@ -133,7 +133,7 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
   });
 }
 
-/// Only allocations that the driver did not map have the flag.
+/// The flag is set only for allocations that the driver did not map.
 bool has_flag(CUpointer_attribute attribute, CUdeviceptr pointer) {
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && !now().mapped.contains(pointer);
 }

@@ -155,7 +155,7 @@ struct machine {
   origin allocated_by = origin::device;                     ///< The driver's answer for every allocation.
   std::function<void(std::string_view call)> on_call;       ///< Called before each call is answered.
   std::map<const void*, kernel> kernels;                    ///< The defaults of devices that are not listed.
-  /// Called to read a launch's arguments while they exist.
+  /// Called during a launch, to read its arguments while they exist.
   std::function<void(void** arguments)> on_launch;
   /// The work that a launch does in its stream, on a host thread. There is no work if this is empty or returns nothing.
   std::function<std::function<void()>(const launch& made, void** arguments)> work_of;

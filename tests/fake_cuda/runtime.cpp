@@ -28,7 +28,7 @@ thread_local int this_threads_context = 0;
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
 
-/// Calls `use` with an attribute that is valid and that the stream or node accepts.
+/// Calls `use` with an attribute if it is valid and the stream or node accepts it.
 cudaError_t with_attribute(attributed& where, cudaLaunchAttributeID id, bool valid, auto use) {
   if (!valid || where.not_taken.contains(id)) {
     return valid ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;

@@ -21,7 +21,7 @@ constexpr std::size_t MiB = std::size_t{1} << 20;
 
 __global__ void nothing() {}
 
-/// A test on a device that can set L2 lines aside. The test fails if it leaves the limit changed.
+/// A test on a device that can set L2 lines aside. The test fails if the limit is different at the end.
 class l2_on_a_gpu : public gpu_test {
  protected:
   void prepare() override {

@@ -24,7 +24,7 @@ void set(float& to, float value) { to = value; }
 void set(__half& to, float value) { to = __float2half(value); }
 void set(__nv_bfloat16& to, float value) { to = __float2bfloat16(value); }
 
-/// Small integers, whose sums every type can hold.
+/// Small integers, whose sums every type can represent.
 float value_of(std::size_t i, int which, int round) {
   return static_cast<float>((i + 3 * static_cast<std::size_t>(round)) % 7) - static_cast<float>(which);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bulk and small copies, remote stores, cluster barriers and dependent launches: their data arrives whole. Also six faults that
+// Bulk and small copies, remote stores, cluster barriers and dependent launches: no data arrives torn. Also six faults that
 // users of other libraries reported (tests/litmus/catalogue, Report): the repaired kernels must show no stale value. The test
 // records how often the faulty kernels show one, but does not expect it, because a machine need not show what the model allows.
 #include <membar/async_copy.cuh>
@@ -217,7 +217,7 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// The tensor copies are libcu++ functions. They complete on membar's mbarriers, and membar's fences, groups and waits order
+// The tensor copies are libcu++ functions that complete on membar's mbarriers; membar's fences, groups and waits order
 // them.
 namespace ptx = cuda::ptx;
 
@@ -226,8 +226,8 @@ __device__ std::uint64_t* native(Barrier& barrier) {
   return reinterpret_cast<std::uint64_t*>(barrier.native_handle());
 }
 
-/// Copies boxes of one tensor to the same places in another tensor, and then adds them there once. The last boxes are partly
-/// outside the tensor.
+/// Copies boxes of one tensor to the same places in another tensor, and then adds each box there one more time. The last boxes
+/// are partly outside the tensor.
 __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
   __shared__ alignas(128) unsigned box[box_height][box_width];
   __shared__ block_mbarrier full;
@@ -347,7 +347,7 @@ __global__ void load_after_flag(outcome* seen, mailbox* boxes, unsigned rounds) 
   count(seen, round - 1, stale, late);
 }
 
-// ---- DeepEP #657: a stage that is filled again while a copy from it still reads
+// ---- DeepEP #657: a stage that is refilled while a copy still reads it
 
 template <bool Repaired>
 __global__ void reuse_stage(outcome* seen, const uint4* from, uint4* to, unsigned tiles, unsigned tile) {

@@ -20,7 +20,7 @@ using membar::thread_scope;
 /// The threads that contend for one set of objects.
 enum class group { block, cluster, grid };
 
-/// A set has an object for each order, or for each pair of orders, of an operation.
+/// A set contains an object for each order of an operation, or for each pair of orders.
 inline constexpr int most_objects = 15;
 
 template <class Order>
@@ -80,11 +80,11 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
 }
 
 // The operations. Each defines the number of objects, their initial value, one thread's part, and the properties that must hold
-// for n parts in total: how many indices are each seen exactly once, and the final value. The initial values make additions
-// wrap around. A thread's part is `run`, or a `turn` at the object of each order.
+// for n parts in total: the number of indices that are each seen exactly once, and the final value. The initial values make
+// additions wrap around. A thread's part is `run`, or a `turn` at the object of each order.
 
-/// Makes a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the same
-/// id.
+/// Makes a thread perform its turns on the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the
+/// same id.
 template <thread_scope Scope, class T, class Part>
 __device__ void take_turns(const contestant<T>& c, Part part) {
   for_each_order([&](auto order) {
@@ -96,7 +96,7 @@ __device__ void take_turns(const contestant<T>& c, Part part) {
   });
 }
 
-/// An operation with one order that observes no index.
+/// An operation that has a single order and observes no index.
 struct operation {
   static constexpr int objects = 5;
   template <class T>
@@ -211,7 +211,7 @@ struct change_bits : operation {
 using fetch_and = change_bits<false>;
 using fetch_or = change_bits<true>;
 
-/// Returns the value after `combine` with the values of n parts.
+/// Returns the value that results from `combine` with the values of n parts.
 template <class T, class Combine>
 T combined(T value, unsigned n, Combine combine) {
   for (unsigned id = 0; id != n; ++id) {

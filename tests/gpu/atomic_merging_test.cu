@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The compare-and-swap loops, whose lanes merge their updates of one word: however lanes are spread over words, and whichever
-// of them take part, each operation gets the value before it. One kernel runs at a time, so no test here has the label
-// `concurrent`.
+// The compare-and-swap loops, whose lanes merge their updates of one word: however the lanes are spread over words, and
+// whichever lanes take part, each operation returns the value that preceded it. One kernel runs at a time, so no test here has
+// the label `concurrent`.
 #include <membar/atomic.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -158,8 +158,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Expects that the operations on each object form a chain: exactly one operation found each value except the last, which
-/// remains, and exactly one operation left each value except the first.
+/// Expects that the operations on each object form a chain: exactly one operation found each value, except the last value,
+/// which remains; and exactly one operation left each value, except the first.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));

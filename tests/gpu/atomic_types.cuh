@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Numbers of every type that atomics can hold, and contests of 512 threads for one object per order.
+/// Numbers of every type that atomics support, and contests of 512 threads for one object per order.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -98,7 +98,7 @@ struct contest : board<T> {
   unsigned strange;  ///< Values that no thread stored.
 };
 
-/// Whether code for this device has the operations at this scope.
+/// Whether code for this device provides the operations at this scope.
 template <class T, thread_scope Scope>
 inline constexpr bool compiled = has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>);
 
@@ -115,7 +115,7 @@ __device__ void on_cells(contest<T>& all, placement where, Step step) {
                 [&](board<T>* on) { for_each_order([&](auto order) { step(on->cells[index_of(order)].object, order); }); });
 }
 
-/// The ways to add 1. The ways from `add` on return nothing.
+/// The ways to add 1. `add` and the ways after it return nothing.
 enum class way {
   fetch_add,
   fetch_sub,
@@ -206,7 +206,7 @@ __global__ void find_extreme(contest<T>* all, placement where) {
   }
 }
 
-/// Every value is taken out once: `seen` counts the values by the rank that put them in.
+/// Every value is taken out exactly once: `seen` counts the values by the rank that put them in.
 template <class T, thread_scope Scope>
 __global__ void pass_around(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {

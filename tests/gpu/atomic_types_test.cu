@@ -57,7 +57,7 @@ class atomic_type : public gpu_test {
     }
   }
 
-  /// Calls `run` for each scope, and with each place where the threads of the scope can be.
+  /// Calls `run` for each scope and each place where the scope's threads can be.
   template <class Run>
   static void everywhere(Run run) {
     const bool hopper = has_compute_capability(9);
@@ -642,7 +642,7 @@ TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   EXPECT_EQ(copied(memory)[2], 42);
 }
 
-/// The lanes of each warp refer to several counters, which change with the turn.
+/// The lanes of each warp refer to several counters, to different ones in each turn.
 __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
   for (unsigned turn = 0; turn != 8; ++turn) {
     const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;

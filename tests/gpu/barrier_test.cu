@@ -99,7 +99,7 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
 }
 
 /// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another barrier: a thread
-/// that is slow to read the first result must not read the second one.
+/// that is slow to read the first result must not read the second result.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
   unsigned wrong = 0;
@@ -167,7 +167,7 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   EXPECT_EQ(copied(lasts), std::vector(2, launches));
 }
 
-/// Blocks and grids can have any shape. Each thread passes a different value, and the value of the thread at 0, 0, 0 counts.
+/// Blocks and grids can have any shape. Each thread passes a different value, and the value of the thread at 0, 0, 0 is used.
 __global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
                                      unsigned* lasts) {
   unsigned long long total = 0;
@@ -202,7 +202,7 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_of_any_shape_finishes) {
   EXPECT_EQ(copied(lasts)[0], launches);
 }
 
-/// One of two blocks uses the partial values twice. The other block never arrives, so the first use does not end.
+/// One of two blocks uses the partial values twice. The other block never arrives, so the first use is never complete.
 __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsigned long long* result) {
   const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
   if (blockIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The bulk-copy pipeline: no tile is lost, torn or overwritten while it is read, and its waits end.
+// The bulk-copy pipeline: no tile is lost, torn, or overwritten during a read, and all waits end.
 #include <membar/sync/bulk_pipeline.cuh>
 
 #include <tests/common/gpu_test.hpp>

@@ -91,7 +91,7 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
 }
 
 /// A work queue of all blocks: even blocks push numbers; odd blocks take numbers until the queue is closed, and count each
-/// number. The last producer to finish closes the queue. A message says where other memory was written.
+/// number. The last producer to finish closes the queue. A message contains the location of other memory that was written.
 template <class Queue>
 __global__ void share_work(Queue* queue, unsigned each, unsigned* producing, unsigned* announced, unsigned* taken,
                            channel_outcome* outcomes) {
@@ -163,7 +163,7 @@ TYPED_TEST(queue_of_many_consumers, gives_each_message_to_one_consumer_with_what
   EXPECT_EQ(std::count(times.begin(), times.end(), 1U), static_cast<std::ptrdiff_t>(times.size()));
 }
 
-/// The results of a thread at a channel whose other end does nothing.
+/// A thread's results at a channel whose other end does nothing.
 struct lonely {
   wait_result full_try;
   wait_result full;

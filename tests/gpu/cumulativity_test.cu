@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cumulativity across three threads, which is the example that motivates memory synchronization domains. Thread 1 (kernel A)
 // writes x and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only
-// grow, round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here has the label
+// grow, round after round, so "must see x" means "sees an x no older than the a (or b) it read". Every test here has the label
 // `concurrent`: two kernels and the host run concurrently, so tools that serialize kernels would cause a timeout.
 #include <membar/atomic.cuh>
 
@@ -26,7 +26,7 @@ struct seen_rounds {
   bool timed_out = false;
 };
 
-/// The data that the host and the device share, in pinned host memory, each object in its own line.
+/// The data that the host and the device share in pinned host memory; each object has its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A chain of dependent kernels: each reads its predecessor's results, and overwrites what the predecessor read, but never too
-// early.
+// A chain of dependent kernels: each reads its predecessor's results, and overwrites the data that its predecessor read, but
+// never too early.
 #include <membar/sync/dependent_chain.cuh>
 
 #include <tests/common/checked.cuh>
@@ -37,7 +37,7 @@ __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigne
   to.after(ended)[here] = number + 1;
 }
 
-/// A kernel that accesses none of the chain's memory and ends at once.
+/// A kernel that accesses none of the chain's memory and ends immediately.
 __global__ void pass() { const chain_link link; }
 
 class dependent_chain : public gpu_test {

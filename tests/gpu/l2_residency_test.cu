@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests whether lines stay in L2, judging by their latency. Each test counts the lines that answer faster than a threshold,
+// Tests by latency whether lines stay in L2. Each test counts the lines that answer faster than a threshold,
 // which the same run calibrates on lines that were just read and on lines that a flush has evicted. All tests hold the same
 // set-aside, so that the compared cases differ only in the window.
 #include <membar/access_policy_window.hpp>
@@ -21,7 +21,7 @@ using membar::access_policy_window;
 constexpr std::size_t line_bytes = 128;
 constexpr std::size_t word_stride = line_bytes / sizeof(unsigned);
 
-/// Returns the cycles that one thread needs to read each line, bypassing L1, one after the other. The lines hold zeros, and
+/// Returns the cycles that one thread takes to read each line, bypassing L1, one line after another. The lines hold zeros, and
 /// their number is a power of 2.
 __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* cycles) {
   std::size_t at = 0;
@@ -96,8 +96,8 @@ class residency : public gpu_test {
     }
     multiprocessors = attribute_of(cudaDevAttrMultiProcessorCount);
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
-    // Several times the size of L2, which evicts all normal lines. It is not much more, because L2 itself resets persisting
-    // lines after much other data has been read (about half of them after 1 GiB on an H200).
+    // Several times the size of L2, which is enough to evict all normal lines, but not much more, because L2 itself resets
+    // persisting lines after much other data has been read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
     hot_lines.emplace(count * word_stride);
     cold.emplace(flush_bytes / sizeof(uint4));

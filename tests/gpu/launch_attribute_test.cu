@@ -56,13 +56,13 @@ class launch_attribute : public gpu_test {
 
   static void set_on(auto carrier, const auto&... values) { (set_attribute(carrier, values), ...); }
 
-  /// Expects a captured launch with all of `values` to have them.
+  /// Expects a captured launch with all of `values` to have all of these attributes.
   void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
 
-  /// Expects for each of `values` that the stream has the value once it is set.
+  /// Expects that the stream has each of `values` after it is set.
   void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
 
-  /// Expects the node of a launch with `attributes` to have `value` once it is set.
+  /// Expects the node of a launch with `attributes` to have `value` after it is set.
   void expect_set_on_node(const auto& value, const auto&... attributes) {
     const captured_graph graph = captured(attributes...);
     expect_set(graph.kernel_node(), value);
@@ -73,7 +73,7 @@ class launch_attribute : public gpu_test {
   }
 
   /// Expects `call` to behave like CUDA itself: to return normally on success, and otherwise to report an error that has CUDA's
-  /// code, says what to do and leaves no pending error.
+  /// code, contains a remedy, and leaves no pending error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
     static_cast<void>(cudaGetLastError());  // the error of the raw call

@@ -62,7 +62,7 @@ class launch : public gpu_test {
     out.emplace(1);
   }
 
-  /// Returns the value at `out` once all work has ended.
+  /// Returns the value at `out` when all work has ended.
   [[nodiscard]] int value() const { return copied(*out)[0]; }
 
   void clear() const {

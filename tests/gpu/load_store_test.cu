@@ -24,7 +24,7 @@ class loads_and_stores : public gpu_test {
   void prepare() override { need_compute_capability(8, "cache policies"); }
 };
 
-/// Copies `in` to `out` with loads and stores of every kind, each on its own element. Returns the number of kinds of accesses.
+/// Copies `in` to `out` with loads and stores of every kind, one element per kind. Returns the number of kinds.
 template <class T>
 __device__ int copy_by_every_kind(const T* in, T* out) {
   using namespace membar;
@@ -208,7 +208,7 @@ __device__ void await_stage(const int* stage, int awaited) {
   wait_for(generous, [&] { return membar::load<thread_scope::device>(stage, membar::acquire) == awaited; });
 }
 
-/// Block 0 writes to the span while block 1 watches it; flags keep the write between the watcher's two reads.
+/// Block 0 writes to the span while block 1 watches it; flags ensure that the write is between the watcher's two reads.
 __global__ void write_under_watch(int* data, std::size_t size, int written, int* stage, int* changed) {
   if (blockIdx.x == 1) {
     const membar::read_only_watch<int> watch({data, size});

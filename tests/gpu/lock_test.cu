@@ -31,9 +31,9 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// The data that the lock guards. The holder is accessed with relaxed operations, which order nothing: a compiler may assume
-/// that a plain value that no other thread may write still has this thread's value, and would then remove the check for a
-/// second holder.
+/// The data that the lock guards. The field with the holder is accessed with relaxed operations, which order nothing: a
+/// compiler may assume that a plain value that no other thread may write still has this thread's value, and would then remove
+/// the check for a second holder.
 struct guarded {
   unsigned long long count;
   unsigned holder;
@@ -99,8 +99,8 @@ struct order {
   unsigned failures;
 };
 
-/// Block 0 holds the lock while the others request it one after the other; each of them leaves enough time for its request to
-/// be queued.
+/// Block 0 holds the lock while the other blocks request it one after another, each with enough time for its request to be
+/// queued.
 template <class Lock>
 __global__ void ask_in_turn(Lock* lock, order* seen) {
   const membar::atomic_ref<unsigned, thread_scope::device> asking(seen->asking);

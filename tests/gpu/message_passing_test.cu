@@ -56,7 +56,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     expect_in_order(copied(outcome)[0]);
   }
 
-  /// Runs `kernel` and, on this thread, the other end of the message passing.
+  /// Runs `kernel`, and runs the other end of the message passing on this thread.
   static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
                                          void (*other_end)(mailbox&, int, passing_outcome&)) {
     const support::pinned_memory<mailbox> box(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Two processes on one GPU, with memory that they share through CUDA IPC or files. Their kernels take turns, so a message takes
-// as long as a time slice, and the tests pass only a few.
+// as long as a time slice, and the tests pass only a few messages.
 #include <membar/symmetric/ipc_memory.hpp>
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/process_memory.hpp>

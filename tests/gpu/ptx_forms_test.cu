@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Single instructions that patterns are made of: numbered block barriers, the election of a thread, copies with a cache policy,
-// and the additions of compute capability 10.0. Each moves or orders data as its page says.
+// Individual instructions on which patterns are based: numbered block barriers, the election of a thread, copies with a cache
+// policy, and the additions of compute capability 10.0. Each instruction moves or orders data as its page describes.
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
 #include <membar/block_barrier.cuh>
@@ -211,7 +211,7 @@ TEST_F(ptx_forms_of_blackwell, a_release_that_nobody_waits_for_shows_what_was_st
   EXPECT_EQ(copied(words)[192], 0U);
 }
 
-/// Each block counts its own tile and the tiles of the blocks that it cancels.
+/// Each block processes its own tile and the tiles of the blocks that it cancels, and counts them.
 __global__ void count_tiles([[maybe_unused]] unsigned* tiles) {
 #if __CUDA_ARCH__ >= 1000
   __shared__ membar::cancelled_launch next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The publisher: a thread that acquires a signal sees the data and the source's earlier signals; lag is bounded; every wait
+// The publisher: a thread that acquires a signal sees the data and the source's earlier signals; lag is bounded; and every wait
 // ends.
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>

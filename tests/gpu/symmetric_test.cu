@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory on one GPU that acts as all PEs: the parts that need no link.
+// Symmetric memory on one GPU that acts as all PEs: the features that do not require a link.
 #include <tests/common/symmetric_teams.cuh>
 
 namespace membar_test {

@@ -29,7 +29,7 @@ inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
 class system_scope : public gpu_test {};
 
-/// Adds `count` ones once the host has started.
+/// Waits until the host has started, and then adds 1 `count` times.
 template <class T>
 __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
   if (!wait_for(generous, [&] { return system_ref<int>(*host_is_there).load(membar::relaxed) != 0; })) {
@@ -112,7 +112,7 @@ void expect_in_order(const reading& seen) {
   EXPECT_EQ(seen.backwards, 0U) << "the reader saw an older value after a newer one of the same object";
 }
 
-// A number that grows: its type, its last value, how it is read, and how it advances.
+// A growing number: its type, its last value, and the ways to read it and to advance it.
 
 /// 64-bit values whose halves are equal, advanced by stores.
 struct stored_growing {

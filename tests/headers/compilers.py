@@ -6,9 +6,9 @@ usage: compilers.py <repository> <nvcc> [--write] [--zig <python that has ziglan
        compilers.py <repository> <nvcc> --only <compiler>      tries one host compiler, and compares the result with its row of the page
 
 Each row is for one compiler: it covers the plain headers, all `.hpp` headers with the headers of the CUDA toolkit and, for CUDA compilers,
-all headers. A compiler that is not installed keeps its row; the row of a compiler that was never tried says so. Without --write
-the table is only printed. Exit status: 0 if everything that was tried compiles or, with --only, matches the page; 1 if not.
-With --only, the first line says SKIPPED if the compiler is not installed.
+all headers. A compiler that is not installed keeps its row; the row of a compiler that was never tried is marked. Without
+--write the table is only printed. Exit status: 0 if everything that was tried compiles or, with --only, matches the page; 1 if
+not. With --only, the first line of the output starts with SKIPPED if the compiler is not installed.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def host_row(name, compiler, include, toolkit):
 
 
 def outcome(cell):
-    """Returns the outcome in a cell without the number of headers, which dates from the day on which the cell was filled. An
+    """Returns a cell's outcome without the number of headers, which is the number on the day when the cell was filled. An
     untried cell counts as one that compiles."""
     return "does not compile" if cell.startswith("**no**") else "compiles"
 

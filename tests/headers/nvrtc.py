@@ -8,7 +8,7 @@ usage: nvrtc.py <libnvrtc.so> <folder of libcu++> <repository> <architecture>...
 NVRTC gets the text of membar's and libcu++'s headers, by name, and no include folder, so it finds neither a standard library nor headers of
 the CUDA runtime. All headers are compiled in one unit, and with --each also one by one. With --run, kernels of tests/codegen/sync.cu are
 compiled for this machine's GPU and launched through the driver, and their results are checked. Exit status: 0 if everything compiles and
-runs, 1 if not. The first line says SKIPPED if there is no such library or no GPU.
+runs, 1 if not. If the library does not exist, or if --run finds no GPU, the first line of the output starts with SKIPPED.
 """
 
 import argparse
@@ -26,7 +26,8 @@ OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetri
 # libcu++'s <cuda/annotated_ptr> includes cuda_runtime_api.h.
 NEEDS_THE_RUNTIME = ["interop/annotated_ptr.cuh"]
 RELATIVE = re.compile(rb'^ *# *include *"([.][.]/[^"]+)"', re.MULTILINE)
-# Kernels of other tests, relative to tests/codegen, and the options they need: 16-byte atomics, or generic lambdas in symmetric/packed.cuh.
+# Kernels of other tests, relative to tests/codegen, and the options that they require: 16-byte atomics, or generic lambdas in
+# symmetric/packed.cuh.
 KERNELS = {"vocabulary.cu": [], "device_clock.cu": [], "tags.cu": [], "sync.cu": ["--device-int128"],
            "symmetric.cu": ["--device-int128", "--device-as-default-execution-space"],
            "../package/coexistence/part.cu": ["-DWITHOUT_EXCEPTIONS", "-DPART=a"]}
@@ -117,7 +118,7 @@ def compile_all(nvrtc, repository, architectures, each, ran):
 
 
 class NoGpu(Exception):
-    """Returns why no kernel can run here, or an empty string."""
+    """Returns the reason why no kernel can run here, or an empty string."""
 
 
 class Driver:
@@ -162,7 +163,7 @@ class Driver:
 
 
 def run(nvrtc, repository, ran):
-    """Runs kernels of the tests. Returns how many kernels gave wrong results."""
+    """Runs kernels of the tests. Returns the number of kernels with wrong results."""
     gpu = Driver()
     source = (repository / "tests" / "codegen" / "sync.cu").read_text()
     code, log = nvrtc.compile(source, gpu.architecture, KERNELS["sync.cu"])

@@ -74,7 +74,7 @@ __global__ void vectors(membar::vec<__half, 4>* object, membar::vec<__half, 4> v
   static_cast<void>(membar::last_block_reduce(*result, partial, membar::plus{}, *result));
 }
 
-// Types with the same bytes as the types that the instructions name.
+// Types with the same representation as the types that the instructions name.
 __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2* pairs, const __half2* of,
                            membar::mbarrier<thread_scope::cluster>* barrier) {
   membar::bulk_commit(membar::bulk_reduce<async_operation::add>(to, from, 16) +

@@ -8,8 +8,8 @@ usage: other_toolkits.py nvcc|nvrtc_oldest|nvrtc_newest <folder> <repository> [<
 nvcc:    all public headers in one file, for each architecture, and the kernels of tests/codegen.
 nvrtc_*: the device headers, and kernels of tests/codegen, as nvrtc.py does.
 
-The first run installs the packages into a virtual environment in the folder. The first line says SKIPPED if they cannot be installed. Exit
-status: 0 if everything compiles, 1 if not.
+The first run installs the packages into a virtual environment in the folder. The first line of the output starts with SKIPPED
+if they cannot be installed. Exit status: 0 if everything compiles, 1 if not.
 """
 
 import pathlib

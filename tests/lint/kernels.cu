@@ -112,7 +112,7 @@ __global__ void wrong_flag_of_a_carry(const int* in, int* out, int* carry, int* 
     flag_t(ready[blockIdx.x]).store(1, cuda::memory_order_release);
   }
 }
-// Of the data that this kernel or another kernel reads, the nearest store before the flag is named.
+// The warning names the last store before the flag whose data this kernel or another kernel reads.
 __device__ int results[1024];
 __global__ void wrong_flag_of_several_results(int* flag, int* plan, int* log) {
   log[threadIdx.x] = 1;
@@ -148,7 +148,7 @@ __global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
     }
   }
 }
-// Two flags in a row need only one barrier, so there is one warning.
+// Two consecutive flags need only one barrier, so there is one warning.
 __global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   if (threadIdx.x == 0) {
@@ -229,7 +229,7 @@ __global__ void right_fence_in_the_loop(int* flag, float* data, float* out) {
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
-// The value read belongs to the flag: the number of the next round, which each thread increments itself.
+// The value that is read belongs to the flag: it is the number of the next round, which each thread increments itself.
 struct counted_flag {
   int flag, round;
 };
@@ -330,7 +330,7 @@ __global__ void wrong_block_fence_after_the_loop(volatile int* flag, float* data
     data[blockIdx.x] = data[0];
   }
 }
-// Right if a thread of the same block sets the flag.
+// This is correct if a thread of the same block sets the flag.
 __global__ void wrong_block_scope_of_the_wait(int* flag, float* data) {
   while (cuda::atomic_ref<int, cuda::thread_scope_block>(*flag).load(cuda::memory_order_acquire) == 0) {
   }
@@ -399,7 +399,7 @@ __global__ void wrong_plain_poll_in_rounds(int* flags, int* out, int rounds) {
     out[k] = k;
   }
 }
-// The loop has an exit, but what it compares does not change.
+// The loop has an exit, but the compared values never change.
 __global__ void wrong_plain_poll_of_two(int* flags, int* out) {
   while (flags[0] == 0 && flags[1] == 0) {
   }
@@ -475,7 +475,7 @@ __global__ void wrong_fence_after_the_flag(int* flag, float* data, float* out) {
     out[0] = data[0];
   }
 }
-// It is not known which of the pointers in memory points to the awaited flag.
+// The linter cannot tell which of the pointers in memory points to the awaited flag.
 __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* out) {
   if (blockIdx.x == 0) {
     data[0] = 1;
@@ -485,7 +485,7 @@ __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* o
     out[0] = data[0];
   }
 }
-// A thread that takes a place acquires but announces no data.
+// A thread that takes a place acquires, but it announces no data.
 __global__ void wrong_taken_place(int* places, float* data) {
   data[blockIdx.x] = 1;
   flag_t(*places).fetch_sub(1, cuda::memory_order_acquire);
@@ -654,7 +654,7 @@ __global__ void right_last_block(unsigned* count, float* partial, float* out) {
   reduce_in_last_block<true>(count, partial, out);
 }
 
-// The counter hands out places, and does not tell any thread that it is the last one.
+// The counter hands out places, but does not tell a thread whether that thread is the last.
 __global__ void wrong_place_in_a_list(unsigned* count, float* list, unsigned places) {
   list[blockIdx.x] = 1;
   const unsigned place = atomicAdd(count, 1U);
@@ -736,7 +736,7 @@ __global__ void wrong_read_only_load(int* data) {
   __syncthreads();
   data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
 }
-// As far as the code shows, each round reads elements that earlier rounds did not write.
+// According to the code, each round reads elements that earlier rounds did not write.
 __global__ void wrong_read_only_load_in_place(int* data, int n) {
   for (int k = threadIdx.x; k < n; k += blockDim.x) {
     data[k] = __ldg(data + k) + 1;
@@ -764,7 +764,7 @@ __global__ void right_late_write(float* out, const float* in) {
   wait_for_kernel_before();
   out[threadIdx.x] = in[threadIdx.x];
 }
-// The launch decides whether there is a kernel to wait for.
+// It depends on the launch whether there is a kernel to wait for.
 __global__ void right_wait_if_asked(float* out, const float* in, bool dependent) {
   if (dependent) {
     wait_for_kernel_before();
@@ -859,7 +859,7 @@ __global__ void right_launch_after_wait(float* out, const float* in) {
 }
 __global__ void right_launch_without_access() { let_next_kernel_begin(); }
 
-// A warning that the source allows.
+// A warning that a comment in the source suppresses.
 __global__ void allowed_early_write(float* out, const float* in) {
   // membar: allow pdl-write-before-wait no other kernel accesses this memory
   out[threadIdx.x] = 0;

@@ -73,7 +73,7 @@ WARNINGS = {
 }
 
 
-# The rules for which a kernel has a note. Notes are shown only on request.
+# The rules for which each kernel has a note; notes are shown only on request.
 NOTES = {
     "noted_flag_of_one_thread": {"flag-before-barrier"},
     "noted_early_read": {"pdl-read-before-wait"},
@@ -411,7 +411,7 @@ class Lint(unittest.TestCase):
 
 
 def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None):
-    """Makes a file of some kind from the kernels with nvcc, or from nvcc's output, with the SASS and the PTX of sm_90."""
+    """Makes a file of a given kind, with the SASS and the PTX of sm_90, from the kernels with nvcc, or from nvcc's output."""
     to = pathlib.Path(folder) / "built" / name
     to.parent.mkdir(exist_ok=True)
     if to not in BUILT:
@@ -473,7 +473,7 @@ class Binaries(unittest.TestCase):
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
             self.require_the_same(file, f"{file}/package/libkernels.so.1")
-        # more members than a short directory can count
+        # more members than the short form of the directory can count
         many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})
         self.require_the_same(many, f"{many}/package/libkernels.so.1")
         self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])

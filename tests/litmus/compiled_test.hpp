@@ -33,7 +33,7 @@ struct nvrtc_or_reason {
   return here;
 }
 
-/// Skips its tests, with the reason, if there is no NVRTC.
+/// Skips its tests if there is no NVRTC, and reports why.
 class compiled_test : public ::testing::Test {
  protected:
   void SetUp() override {

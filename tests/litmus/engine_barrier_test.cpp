@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test.
-// For each placement, the model shows that no stale value can become an outcome, and that each weaker barrier allows one.
+// For each placement, the model shows that no stale value can become an outcome, and that each weaker barrier allows a stale
+// value.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ constexpr auto system = thread_scope::system;
 constexpr variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr reg seen{0}, value{1};
 
-/// Counts an arrival. Returns how many arrivals came before it.
+/// Counts an arrival. Returns the number of earlier arrivals.
 template <thread_scope Scope>
 constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
@@ -90,7 +91,7 @@ TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arri
   EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 
-/// The final value of a cell is the last one that the test has stored, and not the value from the reset before it.
+/// The final value of a cell is the last value that the test has stored, not the value from the preceding reset.
 TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
   const auto lost = [](auto order) {
     return allowed(litmus(thread(block(0), store(cell, 1), arrival<device>(order)),

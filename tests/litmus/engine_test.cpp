@@ -52,7 +52,7 @@ bool arrive_and_wait(const launch_view& v, unsigned barrier, std::chrono::steady
   return true;
 }
 
-/// Does the work of `run_launch`, one GPU thread at a time.
+/// Does the work of `run_launch`, executing one GPU thread at a time.
 void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
   const instance_layout& l = v.layout;
@@ -194,7 +194,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
     return {.seconds = 60, .instances = instances, .patience_seconds = patience};
   }
 
-  /// Returns why the engine does not run a test.
+  /// Returns the reason why the engine does not run a test.
   [[nodiscard]] std::string refusal_of(const runnable_test& one, const run_options& options) {
     return refusal([&] { static_cast<void>(engine_.run(one, small_, options)); });
   }

@@ -95,7 +95,7 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   RecordProperty("instances_per_second", std::to_string(seen.run.rate()));
 }
 
-/// Two threads try to take a lock: with an exchange or, with the bug, with a load and a store.
+/// Two threads try to take a lock with an exchange or, in the buggy version, with a load and a store.
 template <bool Bug>
 struct lock_for_one {
   static constexpr auto model_test =
@@ -210,7 +210,7 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   EXPECT_NE(counts(2), first);
 }
 
-/// A thread waits for a value that no thread stores: in every instance, or in one.
+/// A thread waits for a value that no thread stores, in every instance or in only one.
 template <bool Everywhere>
 struct waits_forever {
   static constexpr auto model_test = classic::mp<device>::model_test;

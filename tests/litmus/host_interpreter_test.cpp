@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads compared with the model: a single thread ends as the only execution does; threads that run one after the other
-// end as some execution does; and concurrent threads never end in a forbidden state.
+// Host threads compared with the model: a single thread ends in the final state of the only execution; threads that run one
+// after another end in that of some execution; and concurrent threads never end in a forbidden state.
 #include "plans.hpp"
 
 #include <litmus/host_interpreter.hpp>
@@ -160,7 +160,7 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   }
 }
 
-/// Runs each thread of the test to its end, one after the other and in every order, as instance `number`. Calls `use` with each
+/// Runs the test's threads to their ends, one after another, in every order, as instance `number`. Calls `use` with each
 /// result.
 void for_each_order(const run_plan& plan, unsigned number, auto use) {
   const host_interpreter threads(plan);

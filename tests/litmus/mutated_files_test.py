@@ -4,9 +4,10 @@
 
 usage: mutated_files_test.py MEMBAR_LITMUS MEMBAR_CHECK FOLDER [COUNT]
 
-FOLDER has litmus tests, scenarios, and pairs of a scenario and its source (*.txt, separated by a line ====). COUNT of these files are
-damaged at random, from a fixed seed: some bytes are removed, doubled, swapped, replaced by other bytes, by NUL or by control characters, or
-repeated very often. Exit status: 0 if every message has at most 300 characters and every run ends within 60 seconds.
+FOLDER contains litmus tests, scenarios, and pairs of a scenario and its source (*.txt, separated by a line ====). COUNT of
+these files are damaged at random, from a fixed seed: some bytes are removed, doubled, swapped, replaced by other bytes, by NUL
+or by control characters, or repeated many times. Exit status: 0 if every message has at most 300 characters and every run ends
+within 60 seconds.
 """
 
 import concurrent.futures

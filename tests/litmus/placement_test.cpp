@@ -111,7 +111,7 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
   ASSERT_EQ(p.launches.size(), 2U);
   EXPECT_EQ(p.launches[0].device, 0);
   EXPECT_EQ(p.launches[1].device, 2);
-  // Equal block numbers on two devices are two different blocks.
+  // Equal block numbers on two devices identify two different blocks.
   EXPECT_NE(p.seats[0].group, p.seats[1].group);
   EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
             "membar: the test needs 2 GPUs that can access each other's memory, but no 2 of this machine's 1 GPUs can: check "

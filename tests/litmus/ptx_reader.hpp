@@ -97,7 +97,7 @@ namespace membar_test {
   return expected;
 }
 
-/// Returns the words of a statement's memory instruction or fence, in the form of `expected_words`; empty if it has none.
+/// Returns the words of a statement's memory instruction or fence, in the form of `expected_words`; empty if there is none.
 [[nodiscard]] inline std::multiset<std::string> statement_words(const std::string& statement, bool typed) {
   static const std::regex shape(R"((?:^|[\s{;])((?:ld|st|atom|red|fence|membar)\.[\w.:]+))");
   std::smatch found;
@@ -112,8 +112,8 @@ namespace membar_test {
   return words;
 }
 
-/// Returns the memory accesses between the first and the last inline statement that are not part of such a statement. They
-/// would move the test's accesses apart in time. Accesses to constant memory, which holds the zero that no compiler can
+/// Returns the memory accesses between the first and the last inline statement that are not part of such a statement. Such
+/// accesses would separate the test's accesses in time. Accesses to constant memory, which holds the zero that no compiler can
 /// predict, do not count.
 [[nodiscard]] inline std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
   static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");

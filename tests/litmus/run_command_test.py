@@ -17,7 +17,7 @@ run = functools.partial(litmus_command.run, "run", CUDA_VISIBLE_DEVICES="")
 
 
 def nvrtc_is_missing():
-    """Returns why nothing can be compiled here, or an empty string."""
+    """Returns the reason why nothing can be compiled here, or an empty string."""
     code, _, err = run("--compile-for=90", "--no-cache", CATALOGUE / "allowed" / "MP+relaxed.litmus")
     return err if code != 0 and "NVRTC" in err else ""
 

@@ -4,8 +4,8 @@
 
 usage: run_on_gpu_test.py MEMBAR_LITMUS CATALOGUE
 
-Without a GPU, the test is skipped (exit status 77), unless MEMBAR_REQUIRE_GPU is 1. MEMBAR_LITMUS_SECONDS is how long each test
-runs (default 0.1).
+Without a GPU, the test is skipped (exit status 77), unless MEMBAR_REQUIRE_GPU is 1. MEMBAR_LITMUS_SECONDS is the duration of
+each test (default: 0.1).
 """
 
 import functools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The CUDA source generated from litmus files: it assembles, and each thread's PTX has the file's instructions in their order.
+// The CUDA source generated from litmus files: it assembles, and each thread's PTX contains the file's instructions in order.
 #include "compiled_test.hpp"
 #include "plans.hpp"
 #include "ptx_reader.hpp"
@@ -309,7 +309,7 @@ TEST_F(litmus_source, a_dependency_of_the_file_reaches_the_store) {
        {"LB+false-data+false-data", "LB+data+data", "LB+control-after-join", "LB+address+address", "LB+control+control"}) {
     texts.push_back(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus")));
   }
-  // Compilers simplify x ^ x and x * 0 before anything else.
+  // Compilers simplify x ^ x and x * 0 early.
   texts.push_back(
       "PTX LB+same\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n ld.weak r0, x | ld.weak r0, y ;\n xor r1, r0, r0 | mul "
       "r1, r0, 0 ;\n"

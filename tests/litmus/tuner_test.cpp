@@ -76,7 +76,7 @@ TEST(litmus_tuner, finds_the_best_parameters_of_a_machine_and_logs_every_trial) 
   EXPECT_EQ(result.best.delay, 512);
   EXPECT_NEAR(static_cast<double>(result.log.size()), 400, 2);
   EXPECT_EQ(result.log[0].tried, parameters{});
-  // The second half of the time is spent near the best earlier parameters.
+  // The search spends the second half of the time near the best earlier parameters.
   trial best;
   for (std::size_t i = 0; i < result.log.size(); ++i) {
     if (i > 201) {
@@ -99,7 +99,7 @@ TEST(litmus_tuner, begins_with_the_given_set_and_chosen_ones_near_it) {
     EXPECT_EQ(chosen[i].order, run_order::fixed);
     EXPECT_EQ(chosen[i].width, 128);
   }
-  // A set that equals the first one is not tried twice.
+  // A set that equals the first set is not tried twice.
   options.first.stride = 128;
   EXPECT_EQ(chosen_parameters(options.first).size(), 4U);
 }

@@ -30,7 +30,7 @@ static_assert(model::allowed(copied_out()));
 static_assert(model::forbidden(copied_out(model::async_proxy_fence())));
 static_assert(model::allowed(copied_out(model::thread_fence<thread_scope::system>(membar::seq_cst))));
 
-/// A stage that is written again while a copy may still read it.
+/// A stage that is overwritten while a copy may still read it.
 template <class... Between>
 constexpr auto reused(Between... between) {
   return litmus(thread(block(0), store(stage, 1), model::async_proxy_fence(), model::bulk_store(x, stage), model::bulk_commit(),
@@ -97,7 +97,7 @@ static_assert(model::allowed(passed<thread_scope::block>(membar::release, membar
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::relaxed, membar::acquire)));
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::release, membar::relaxed)));
 
-/// A kernel, and another kernel that depends on it.
+/// A kernel and a dependent kernel.
 template <class... Before>
 constexpr auto launched(Before... before) {
   return litmus(thread(block(0), model::launch_dependents(), store(x, 1)), thread(block(1), before..., load(r0, x)))
@@ -107,7 +107,7 @@ constexpr auto launched(Before... before) {
 static_assert(model::allowed(launched()));
 static_assert(model::forbidden(launched(model::grid_wait())));
 
-/// An mbarrier that the waiting thread initializes, for an arrival from another block of the cluster.
+/// An mbarrier that the waiting thread initializes, and at which another block of the cluster arrives.
 template <class Order, class... Between>
 constexpr auto initialized(Order arrival, Between... between) {
   return litmus(thread(in_cluster(block(0), 0), model::init(barrier, 1), between..., model::arrive_cluster(arrival),
@@ -180,7 +180,8 @@ constexpr auto sent_in_bulk(Wait... wait) {
 static_assert(model::allowed(sent_in_bulk()));
 static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
 
-/// Message passing through the reader's shared memory, which contains the flag; each thread names the flag by its own variable.
+/// Message passing through the reader's shared memory, which contains the flag; each thread refers to the flag by its own
+/// variable.
 template <thread_scope Scope>
 constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
   return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),

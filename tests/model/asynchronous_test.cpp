@@ -76,7 +76,7 @@ const std::string store_and_arrive = "st.weak x, 1; mbarrier.arrive.release.clus
 
 const std::vector<verdict>& verdicts() {
   static const std::vector<verdict> all = {
-      // ---- later accesses of the thread are not ordered with the operation
+      // ---- later accesses of the thread are unordered with the operation
       {"a_load_after_a_bulk_load_may_come_before_it",
        "Asynchronous Operations",
        rule::asynchronous_operations_leave_program_order,
@@ -1641,8 +1641,8 @@ TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one
   EXPECT_THROW((void)decide(replaced("launches")), error);
 }
 
-// If a completion does not act as a proxy fence, a proxy fence in this direction is needed to order an access of a bulk copy
-// before later accesses.
+// If a completion does not act as a proxy fence, only a proxy fence in this direction orders a bulk copy's access before later
+// accesses.
 TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other_way) {
   const auto loaded = [](const every_rule_but& with, const std::string& fence) {
     const litmus_test test = program(
@@ -1687,7 +1687,7 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "the fence is in another thread";
 }
 
-// Fences only add order: an additional fence, wherever it is, never allows an outcome that was forbidden.
+// Fences only add order: an additional fence anywhere never allows an outcome that was forbidden without it.
 TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
   const std::vector<instruction> fences = {
       mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),

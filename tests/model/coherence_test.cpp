@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The search for coherence orders, compared with all possible orders on random relations. These relations are less regular than
-// the relations of programs, so that the search encounters pairs whose first choice fails late.
+// those of programs, so the search encounters pairs whose first choice fails late.
 #include <membar/model/axioms.hpp>
 #include <membar/model/coherence.hpp>
 
@@ -60,7 +60,7 @@ struct random_accesses {
 
   [[nodiscard]] event_set writes() const { return facts.writes & memory; }
 
-  /// Returns the writes that are last in some allowed order of the location.
+  /// Returns the writes that come last in some allowed order of the location's writes.
   [[nodiscard]] event_set last_of_every_order() const {
     event_set result = 0;
     collect(choice, 0, result);
@@ -143,7 +143,7 @@ struct random_accesses {
   std::mt19937_64 engine_;
 };
 
-/// Calls `use` with the tests of consecutive seeds whose least order is allowed.
+/// Calls `use` with tests from consecutive seeds, leaving out those whose least order is not allowed.
 template <class Use>
 void for_each_allowed(int count, const Use& use) {
   int used = 0;

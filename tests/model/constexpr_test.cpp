@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Litmus tests in C++, evaluated by the compiler: if this file compiles, they hold. The same calls are repeated at run time.
+// Litmus tests in C++, evaluated by the compiler: if this file compiles, their verdicts are correct. The same calls are
+// repeated at run time.
 #include "sync_litmus.hpp"
 
 #include <membar/model/test.hpp>
@@ -93,7 +94,7 @@ static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 8)) 
 static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 7)));
 static_assert(model::allowed(shuffled.when(in(1, r1) == 0)));
 
-// No synchronization orders the read-only path, except the boundary between kernels.
+// Of all synchronization, only the boundary between kernels orders the read-only path.
 constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                   thread(block(1), load<device>(r0, y, acquire), model::load_read_only(r1, x)))
                                .when(in(1, r0) == 1 && in(1, r1) == 0);
@@ -107,7 +108,7 @@ constexpr auto two_blocks =
 static_assert(model::allowed(two_blocks.when(in(1, r0) == 1 && in(0, own) == 1)));
 static_assert(model::forbidden(two_blocks.when(in(2, r0) == 1 || in(2, own) == 1)));
 
-// Atomics of different sizes on one location are performed one after the other.
+// Atomics of different sizes on one location are serialized.
 constexpr auto two_sizes = litmus(thread(block(0), model::add<device>(x, 1, relaxed)),
                                   thread(block(1), model::sized(model::add<device>(x, 1, relaxed), 8)))
                                .when(in_memory(x) == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: it reads any input as a litmus test. If it is valid, it is written and read again, and small tests are
+// libFuzzer target: it reads any input as a litmus test. A valid test is written and read again, and a small test is
 // decided.
 #include <litmus/explain.hpp>
 #include <litmus/reader.hpp>

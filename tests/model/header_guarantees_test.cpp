@@ -18,7 +18,7 @@ using model::in_cluster, model::thread_fence;
 constexpr model::variable data{0}, flag{1}, second{2};
 constexpr model::reg seen{0}, value{1};
 
-/// A thread, the farthest place that the scope includes, and a place that it does not include.
+/// The place of a thread, the farthest place that the scope includes, and a place that it does not include.
 struct reach {
   model::place here;
   model::place inside;
@@ -61,7 +61,7 @@ static_assert(fences_synchronize_inside<thread_scope::cluster>());
 static_assert(fences_synchronize_inside<device>());
 static_assert(fences_synchronize_inside<system_wide>());
 
-/// thread_scope.hpp: two operations synchronize only if each includes the other's thread.
+/// thread_scope.hpp: two operations synchronize only if the scope of each includes the other's thread.
 template <thread_scope Scope>
 constexpr bool fences_end_at_the_scope() {
   return model::allowed(by_fences<Scope>(reach_of<Scope>().outside, acq_rel, acq_rel));
@@ -70,7 +70,7 @@ static_assert(fences_end_at_the_scope<in_block>());
 static_assert(fences_end_at_the_scope<thread_scope::cluster>());
 static_assert(fences_end_at_the_scope<device>());
 
-/// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have a single order; acq_rel fences do not.
+/// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have a single total order; acq_rel fences do not.
 template <thread_scope Scope>
 constexpr bool only_seq_cst_has_one_order() {
   constexpr reach where = reach_of<Scope>();
@@ -116,7 +116,7 @@ constexpr auto sequentially_consistent_accesses =
         .when(in(0, seen) == 0 && in(1, seen) == 0);
 static_assert(model::forbidden(sequentially_consistent_accesses));
 
-/// sync_domain.hpp: two kernels in different domains of one device order nothing at device scope; they need system scope.
+/// sync_domain.hpp: device scope orders nothing between two kernels in different domains of one device; they need system scope.
 static_assert(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
 static_assert(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A network that delays and reorders messages between PEs, in one process. It implements the transport that NVSHMEM documents,
-/// and nothing stronger, and runs every order of deliveries that this allows.
+/// with no stronger guarantees, and runs every order of deliveries that this transport allows.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@ struct step {
 [[nodiscard]] inline step notify(int to, int signal) { return {step::kind_t::notify, to, 0, 1, signal}; }
 [[nodiscard]] inline step fence() { return {step::kind_t::fence, 0, 0, 0, 0}; }
 [[nodiscard]] inline step quiet() { return {step::kind_t::quiet, 0, 0, 0, 0}; }
-/// Waits with the transport's wait until the PE's own signal has been notified `times` times. Everything that was delivered
-/// before is then visible.
+/// Uses the transport's wait until the PE's own signal has been notified `times` times. All earlier deliveries are then
+/// visible.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
 /// Waits for a signal with plain loads: data that was delivered before may still be in flight within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
-/// Frees a word of the PE's own memory and allocates it again; it then holds 0.
+/// Frees a word of the PE's own memory and allocates it again, as 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
 
 /// The values that each PE has read, in the order of its reads.

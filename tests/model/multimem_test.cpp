@@ -88,7 +88,7 @@ const std::vector<verdict>& verdicts() {
        two_devices,
        {store_to_all + "fence.proxy.[[async=>alias]]; " + tell, hear + "ld.weak r1, y"},
        "P1:r0 == 1 /\\ P1:r1 == 0"},
-      // ---- the objects are accessed in no order
+      // ---- the accesses to the objects are unordered
       {"a_release_of_one_object_does_not_cover_the_other",
        "multimem.st",
        rule::multimem_operations_are_in_no_order,

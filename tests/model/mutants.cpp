@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mutation score of the catalogue. For every rule, the model without this rule evaluates every catalogue test, and at least
-// three tests must change their verdict. The program prints one line per rule.
+// The mutation score of the catalogue. For every rule, a model without this rule evaluates every catalogue test, and the
+// verdicts of at least three tests must change. The program prints one line per rule.
 //
 // usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace membar::model;
 using namespace membar::litmus_files;
 
-/// Rules whose absence changes no test's verdict, with the reasons.
+/// Rules whose absence does not change the verdict of any test, with the reasons.
 const std::vector<std::pair<rule, const char*>> equivalent = {
     {rule::program_order_is_morally_strong,
      "accesses that program order relates are ordered by base causality already: a weak access is in no pattern and no update, "

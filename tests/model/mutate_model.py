@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the model's source in one place at a time, and counts the mutants that the model's tests notice.
+"""Breaks the model's source in one place at a time, and counts the mutants that the model's tests detect.
 
 usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
 
 Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into one
 program (source_mutants.cpp), which selects one at run time; mutants that do not compile are left out. With each mutant, the program runs
 the model's tests: TESTS, the catalogue, tests/model/small, search_cases.hpp, and the random tests of properties_test.cpp. It needs
-GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be listed in
+GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test detects must be listed in
 source_mutants.txt, below the reason why it changes nothing. Generated files go to FOLDER.
 
 Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
@@ -37,7 +37,7 @@ CATALOGUE = ROOT / "tests/litmus/catalogue"
 NO_REASON = "No reason yet: a test is missing, or the mutation has no effect."
 EXPLAINED = HERE / "source_mutants.txt"
 
-# Selects the mutant. Code that the compiler evaluates at compile time is never mutated.
+# Selects the mutant. Code that is evaluated at compile time is never mutated.
 CHOICE = """#pragma once
 #include <type_traits>
 namespace NAMESPACE {
@@ -101,7 +101,7 @@ def expressions(code):
 
 
 def never_runs(code):
-    """Yields (start, end) of the blocks that run only if a rule is switched off."""
+    """Yields the (start, end) of each block that runs only if a rule is switched off."""
     for m in re.finditer(r"\bif (?:constexpr )?\(", code):
         end = closing(code, m.end() - 1)
         condition = code[m.end():end]
@@ -110,7 +110,7 @@ def never_runs(code):
 
 
 def statements(code):
-    """Yields (start, end) of the statements that can be left out: assignments to existing variables, and calls."""
+    """Yields the (start, end) of each statement that can be left out: an assignment to an existing variable, or a call."""
     for m in re.finditer(r"(?<=[;{}]\n)( +)((?!%s|[\w:]+(?:<[^\n]*>)?[&*]? [\w&*]+(?: =\s|;|\())(?:[A-Za-z_]|\+\+|--)[^\n]*)" % NO_STATEMENT, code):
         end = until_semicolon(code, m.start(2))
         if end is not None and "{" not in code[m.start(2):end] and "= delete" not in code[m.start(2):end]:
@@ -222,7 +222,7 @@ def generate(folder, every, left_out):
                 places.setdefault((start, end), []).append((number, new))
 
         def between(start, end):
-            """Returns the text with these replacements."""
+            """Returns the text after these replacements."""
             out, at = "", start
             inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
             for place in sorted(inside, key=lambda p: (p[0], -p[1])):
@@ -249,7 +249,8 @@ def generate(folder, every, left_out):
 
 
 def tool_sources():
-    """Returns the tools' sources that the program needs: the ones next to the tools' headers that they include."""
+    """Returns the tools' sources that the program needs, which are next to the tools' headers that it includes directly or
+    indirectly."""
     open_headers, known, sources = list(TOOLS), set(), []
     while open_headers:
         header = open_headers.pop()
@@ -302,7 +303,7 @@ def compile_all(folder, every, command, jobs):
 
 
 def update(survivors, explained):
-    """Rewrites the list of survivors: removes mutants that a test now notices, and adds new ones without a reason."""
+    """Rewrites the list of survivors: removes mutants that a test now detects, and adds new ones without a reason."""
     head = EXPLAINED.read_text().split("\n\n", 1)[0]
     below = {}
     for survivor in survivors:

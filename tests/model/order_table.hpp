@@ -39,13 +39,13 @@ struct order_site {
 /// A thread of a litmus test: its place, and its instructions, separated by `;`.
 ///
 /// `{site}` is the order at that site in the header. `{one&two}` is the order of `one`, or relaxed if `two` is relaxed. A
-/// relaxed fence stands for no fence.
+/// relaxed fence means no fence.
 struct scenario_thread {
   const char* place;
   std::string code;
 };
 
-/// An algorithm, and a final state that it must not have.
+/// An algorithm, and a final state that it must not reach.
 struct scenario {
   const char* name;
   const char* start;  ///< Locations and their initial values.
@@ -181,7 +181,7 @@ class order_table {
 
   /// Every order stronger than relaxed in the headers' code belongs to exactly one site.
   void expect_every_order_has_a_site() const {
-    // This is a list of allowed orders or a function, and not a use of an order.
+    // This is a list of allowed orders, or a function; it does not use an order.
     static const std::regex order(R"(\border_among<[^>]*>|\b(?:acquire|release|acq_rel|seq_cst)(?:_t)?\b(?!\())");
     for (const auto& [name, text] : headers_) {
       std::map<std::size_t, std::string> claimed;
@@ -290,7 +290,7 @@ class order_table {
 extern const std::vector<order_site> sites;
 extern const std::vector<scenario> scenarios;
 
-/// The table of the program's folder.
+/// The table for the headers in the program's folder.
 inline const order_table& table() {
   static const order_table all(MEMBAR_HEADERS, sites, scenarios, {});
   return all;

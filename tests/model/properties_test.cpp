@@ -49,7 +49,8 @@ TEST_P(random_programs, counts_do_not_depend_on_the_order_of_threads) {
     for (std::size_t k = order.size(); k > 1; --k) {
       std::swap(order[k - 1], order[static_cast<std::size_t>(stream.below(static_cast<int>(k)))]);
     }
-    // bar.warp.sync numbers lanes by the order of threads in the file, so the threads of its tests keep their order.
+    // bar.warp.sync numbers lanes in the order of threads in the file, so tests with bar.warp.sync keep the order of their
+    // threads.
     const std::string text = p.text(order, plain, condition);
     if (text.find("bar.warp") != std::string::npos) {
       continue;

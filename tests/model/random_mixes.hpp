@@ -27,7 +27,7 @@ constexpr random_shape shaped(int threads, int instructions, int locations, bool
   return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
 }
 
-/// Also includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
+/// Also includes vectors, mbarriers, API edges, waiting loops, second branches, and registers as the expected value of a cas.
 constexpr random_shape wide(int threads, int instructions, int locations) {
   return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
 }
@@ -76,7 +76,7 @@ constexpr random_shape kernels(int instructions, bool barriers) {
   return {.threads = 3, .instructions = instructions, .locations = 2, .barriers = barriers, .kernels = true};
 }
 
-/// Mixes that the second decision procedure does not support: a mutant of the model must not change their outcomes.
+/// Mixes that the second decision procedure does not support: a model mutant must not change their outcomes.
 inline const mix mutated_mixes[] = {{"sizes", sized(3, 2), 5, 60}, {"kernels", kernels(3, false), 5, 60}};
 
 }  // namespace membar_test

@@ -24,7 +24,7 @@ using namespace membar::model;
 using namespace membar::litmus_files;
 using namespace membar_test;
 
-/// A program whose final state is reachable under one reading of the passage but not under the alternative.
+/// A program with a final state that is reachable under one reading of the passage but not under the other.
 struct reading_test {
   std::string reading;
   std::string name;

@@ -266,7 +266,7 @@ inline std::vector<loop> working_loops() {
   };
 }
 
-/// Loops with other effects, made of instructions that the second decision procedure does not support.
+/// Loops with other effects, with instructions that the second decision procedure does not support.
 inline std::vector<loop> other_working_loops() {
   const column other = {"st.relaxed.gpu x, 0"};
   return {
@@ -363,7 +363,7 @@ inline const racing_program racing_programs[] = {
      " st.weak x, 1 | st.weak x, 2 ;\n st.release.gpu y, 0 | st.release.gpu y, 0",
      "P0 'st.weak x, 1' and P1 'st.weak x, 2', where P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 1 and "
      "P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0 and P1 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0"},
-    // The report names four of the strong reads before an access.
+    // A report names at most four strong reads before an access.
     {"st.weak x, 1 | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n"
      " | ld.relaxed.gpu r0, z ;\n | ld.weak r1, x",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0 "
@@ -374,10 +374,10 @@ inline const racing_program racing_programs[] = {
     {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
      "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},
     {"st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x", ""},
-    // Another thread's update, and a weak store, next to an update.
+    // An update, together with another thread's update or with a weak store.
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
-    // A copy and the thread that starts it, which may or may not wait for the copy.
+    // A copy, and the thread that starts the copy and may or may not wait for it.
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
      "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "

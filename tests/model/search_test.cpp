@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reach of the search: programs with many equal accesses, loops that only wait, and loops that are cut off.
+// The limits of the search: programs with many equal accesses, loops that only wait, and loops that are cut off.
 #include "random_mixes.hpp"
 #include "search_cases.hpp"
 
@@ -263,7 +263,7 @@ std::vector<std::string> all_states(const litmus_test& test) {
   return lines;
 }
 
-/// Returns the final states in the way in which the commands find them.
+/// Returns the final states, found in the same way as in the commands.
 std::vector<std::string> bounded_states(const litmus_test& test) {
   const test_view view = test.view();
   search_bounds bounds(0, equal_threads(view.program));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The program of mutate_model.py: runs the model's tests with mutants of the model, whose numbers it reads from standard input.
-// Each mutant has its own process, and JOBS of them run at once. A mutant counts as noticed if a verdict, an outcome, an error
-// or a data race changes, if a test in the linked test files fails, or if the mutant takes many times as long as the original.
-// Prints "<number> noticed by <test>" or "<number> survived".
+// Each mutant has its own process, and JOBS of them run at once. A mutant counts as noticed if a verdict, an
+// outcome, an error or a data race changes, if a test in the linked test files fails, or if the mutant takes many times as long
+// as the original. Prints "<number> noticed by <test>" or "<number> survived".
 //
 // usage: source_mutants JOBS FOLDER...
 #include "random_mixes.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every memory order in the device headers of symmetric memory is needed: the protocols between PEs as litmus tests, with the
-// orders that the headers have now (order_table.hpp). Further tests show the other requirements of the guarantees between PEs:
-// barriers, system scope, a number in each word, and links over which a put becomes visible everywhere.
+// Every memory order in the device headers for symmetric memory is needed: the protocols between PEs as litmus tests, with the
+// orders that the headers have now (order_table.hpp). Further tests show what else the guarantees between PEs require:
+// barriers, system scope, a sequence number in each word, and links over which a put becomes visible everywhere.
 #include "late_network.hpp"
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
@@ -195,7 +195,7 @@ using namespace membar_test::sync_litmus;
 
 // The litmus tests, as templates on the orders. PE i is GPU i. The catalogue has them as files, Put.*.
 
-/// The thread of its block that acts for a PE.
+/// The thread that acts for a PE in the PE's block.
 constexpr model::place on(int pe) noexcept { return block(0, pe); }
 /// A network card, which stores on behalf of other threads: only system scope includes it.
 constexpr model::place network() noexcept { return host(); }
@@ -245,8 +245,8 @@ constexpr auto lost_addition() {
 /// box.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
-/// A packed message whose answer is received by a different thread of the sender's block than the one that sends the next
-/// message: the box may be overwritten before its owner has read it. `tell` and `hear` are the orders with which the answer is
+/// A packed message: one thread of the sender's block receives the answer, and another sends the next message. The box may then
+/// be overwritten before its owner has read it. `tell` and `hear` are the orders with which the answer is
 /// sent and received.
 constexpr auto box_used_by_another_thread(auto tell, auto hear) {
   return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
@@ -293,7 +293,7 @@ constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
       .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
 }
 
-/// A message of two words that has its number only in the second word.
+/// A message of two words that has its sequence number only in the second word.
 constexpr auto message_with_one_number() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, y, relaxed), load<system_wide>(r1, x, relaxed)))

@@ -26,7 +26,7 @@ inline constexpr model::reg r0{0}, r1{1}, r2{2};
 struct none_t {};
 inline constexpr none_t none{};
 
-/// A fence. `none` gives an instruction that does nothing: an assignment to a register that no test reads.
+/// A fence. With `none`, an instruction without effect: an assignment to a register that no test reads.
 template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr model::instruction fence_or_nothing(Order order) {
   if constexpr (std::same_as<Order, none_t>) {
@@ -56,7 +56,7 @@ template <thread_scope Scope>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// Store buffering: each of two threads stores to a location, has a fence, and does not see the other thread's store.
+/// Store buffering: each of two threads stores to a location, executes a fence, and misses the other thread's store.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto store_buffering(auto fence, model::place first = block(0), model::place second = block(1)) {
   return litmus(thread(first, store(x, 1), model::thread_fence<Scope>(fence), load(r0, y)),
@@ -92,7 +92,7 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// A source publishes two signals one after the other. The second signal is visible but the first is not.
+/// A source publishes two signals in succession. The second signal is visible but the first is not.
 [[nodiscard]] constexpr auto signals_out_of_order(auto between) {
   return litmus(thread(block(0), model::thread_fence<system_wide>(release), store<system_wide>(x, 1, relaxed),
                        fence_or_nothing<system_wide>(between), store<system_wide>(y, 1, relaxed)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the
-// headers have now (order_table.hpp). Further tests show the other requirements of the patterns: scopes, barriers, and a single
+// headers have now (order_table.hpp). Further tests show what else the patterns require: scopes, barriers, and a single
 // word.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
@@ -229,7 +229,7 @@ scenario handed_on(const char* name, const std::string& hand_over) {
            {on_host, "mov r1, 0; ld.acquire.sys r0, told; beq r0, 0, END; ld.weak r1, x; END:"}},
           "P4:r0 == 1 /\\ P4:r1 == 0"};
 }
-// One end of a queue changes its owner, with a barrier in between; the second owner closes the queue.
+// One end of a queue gets a new owner, with a barrier in between; the new owner closes the queue.
 scenario closed_by_the_second_owner(const char* name, const std::string& first, const std::string& second,
                                     const std::string& look) {
   return {name,
@@ -442,7 +442,7 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-/// The publisher, where another lane of the source's warp wrote the data, with or without a preceding `bar.warp.sync`.
+/// The publisher, with data that another lane of the source's warp wrote, with or without a `bar.warp.sync` before publishing.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(membar::litmus_files::read_litmus(
@@ -599,7 +599,8 @@ TEST(sync_patterns, a_scope_that_does_not_reach_the_other_thread_orders_nothing)
   EXPECT_TRUE(model::forbidden(stale_data_after_barrier<system_wide>(release, acquire, in_domain(block(1), 1))));
 }
 
-/// Two threads in each of two blocks: one thread that has data, and the first thread, which arrives and waits for all threads.
+/// Two threads in each of two blocks: one thread with data, and the first thread, which arrives and waits on behalf of the
+/// block.
 TEST(sync_patterns, a_grid_barrier_covers_every_thread_of_the_blocks) {
   const auto barrier = [](auto arrive, auto wait) {
     return model::allowed(

@@ -69,7 +69,7 @@ inline membar::model::litmus_test program(const verdict& v, bool other) {
 }
 
 /// Expects the model to allow the first form's final state and to forbid the second form's, and expects one of the two verdicts
-/// to change without the rule.
+/// to change if the rule is switched off.
 inline void expect_two_verdicts(const verdict& v) {
   const membar::model::litmus_test allowed = program(v, false);
   const membar::model::litmus_test forbidden = program(v, true);
@@ -82,7 +82,7 @@ inline void expect_two_verdicts(const verdict& v) {
 
 inline std::string name_of(const testing::TestParamInfo<verdict>& one_of) { return one_of.param.name; }
 
-/// Returns the message of the error that a program causes.
+/// Returns the error message that a program causes.
 inline std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
   try {
     (void)decide(program({"error", "", membar::model::rule::count, state, places, of, "true"}, false));

@@ -309,7 +309,7 @@ TEST(verdicts, what_nobody_sets_in_an_instruction_does_nothing) {
   EXPECT_FALSE(plain.reads_only);
 }
 
-/// Queries everything about each execution, and counts the different final register values.
+/// Runs every query on each execution, and counts the distinct final register values.
 struct everything_known final : execution_visitor {
   explicit everything_known(const litmus_test& of) : test(of) {}
   bool accept(const partial_execution& execution) override {

@@ -30,7 +30,7 @@ using symmetric::add, symmetric::set, symmetric::signal, symmetric::barrier_word
 using symmetric::by_thread, symmetric::equals, symmetric::at_least;
 using symmetric::object, symmetric::pe, symmetric::peer_backend, symmetric::span;
 
-/// This is set before CUDA starts. It gives each device a single hardware queue, so that streams do share one.
+/// This must be set before CUDA starts. It gives each device a single hardware queue, so that all streams share it.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
 
 constexpr unsigned not_run = ~0U;
@@ -194,7 +194,7 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   if (in_vain != 0) {
     EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
   }
-  // The time that all waits take one after the other, doubled in case other programs use the machine.
+  // The time that all waits take one after another, doubled in case other programs use the machine.
   EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;

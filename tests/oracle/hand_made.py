@@ -72,7 +72,7 @@ SETS = [[st(S, 10)], [st(S, 11)]]  # each block sets its own word
 NEIGHBOUR = [[ld(Loc("s", 1))], [ld(Loc("s", 0))]]
 NOTHING = [[], []]
 
-# name: (launch, findings, final values (f, x, y) if there are few, registers per thread)
+# name: (launch, findings, final values (f, x, y) if they are few, registers per thread)
 PROGRAMS = {
     # ---- message passing
     "message": (two_blocks([st(X, 7), st(F, 1, "release")], [wait(F), ld(X)]), CLEAN, {((1, 7, 0), ((), (7,)))}),

@@ -2,10 +2,10 @@
 """Decides very small PTX programs by enumerating their sequentially consistent interleavings.
 
 It is based on the PTX ISA ("Memory Consistency Model", and the sections on the instructions) and the CUDA programming guide
-("Distributed shared memory", "Synchronization functions"). It shares nothing with membar-check: it has no event graph, no
-axioms and no revisits. It executes the threads in every order and tracks, for each thread, which accesses causality orders
-before its next instruction. Two conflicting accesses that are neither morally strong nor ordered by causality are a race, and
-an access to another block's shared memory that is not ordered between that block's begin and exit is undefined.
+("Distributed shared memory", "Synchronization functions"). It shares no code or method with membar-check: it has no event
+graph, no axioms and no revisits. It executes the threads in every order and tracks, for each thread, which accesses causality
+orders before its next instruction. Two conflicting accesses that are neither morally strong nor ordered by causality are a
+race, and an access to another block's shared memory that is not ordered between that block's begin and exit is undefined.
 
 Every interleaving is an execution in the weak model. The converse holds only for a program whose interleavings have no race and
 no critical cycle through two locations. `Verdict.exact` is true if the program was proven to be of this kind; only then is the
@@ -39,10 +39,11 @@ class Loc(NamedTuple):
 class Ins(NamedTuple):
     """ld, st, add, exch, red, packed, fence, wait, need, bar, arrive, cwait, ret, copyin, copyout, mwait, gwait, pfence.
 
-    `need` ends the thread unless the comparison holds for the loaded value. `value` is what is written, added or awaited; `arg` is the
-    comparison of a wait or need, the place of a bar, whether a packed addition returns the old value, (source, mbarrier) of a copyin, the
-    source of a copyout, the mbarrier of an mwait, and "read" or "" of a gwait. `window` marks an access through the .shared::cta window,
-    whichever block the address belongs to; `type` is the type of a packed addition."""
+    `need` ends the thread unless the comparison holds for the loaded value. `value` is the value that is written, added or
+    awaited; `arg` is the comparison of a wait or need, the place of a bar, whether a packed addition returns the old value,
+    (source, mbarrier) of a copyin, the source of a copyout, the mbarrier of an mwait, and "read" or "" of a gwait. `window`
+    marks an access through the .shared::cta window, whichever block the address belongs to; `type` is the type of a packed
+    addition."""
     op: str
     loc: Optional[Loc] = None
     order: str = "weak"
@@ -343,8 +344,8 @@ class Oracle:
         self.finals.add((tuple(words), tuple(th.registers for th in s.threads)))
 
     def critical_cycle(self):
-        """Returns whether the weak model may have an execution that is not an interleaving. In the coherence of one location,
-        reads-from, from-read and causality never go backwards. A cycle of such an execution therefore leads by causality from
+        """Returns whether the weak model may have an execution that is not an interleaving. Within one location, reads-from,
+        from-read and causality never run against coherence. A cycle of such an execution therefore leads by causality from
         one contended location to another, and finally back. If each of these steps contains a fence.sc, the Fence-SC order
         would also have a cycle. `edges` has the steps of all interleavings, with False for steps without a fence.sc."""
         edges = {e for e in self.edges if e[0] in self.contended and e[1] in self.contended}
@@ -431,7 +432,7 @@ class Oracle:
 
     def acquire(self, t, th, scope, covers):
         """Completes acquire patterns: a fence (covers is None) completes the patterns of all earlier strong reads; any other
-        operation completes only the patterns of its location."""
+        operation completes only patterns on its own location."""
         k, left = th.known, set()
         for read, head in th.pending:
             ends = (covers is None or (read == covers and head.covers in (None, covers))) and self.both_include(t, scope, head.thread, head.scope)
@@ -470,8 +471,8 @@ class Oracle:
 
     def passes(self, s, threads):
         """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
-        interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC
-        order may have them the other way round. In that case, the accesses that these fences order are not even contended
+        interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC order
+        may have the opposite order. In that case, the accesses that these fences order are not even contended
         here."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:

@@ -58,7 +58,8 @@ class Case:
         return paths
 
     def disagreement(self, answers):
-        """Returns what is wrong with membar-check's statuses of this program, or None. The answer "gave up" is not wrong, and neither is a
+        """Returns the error in membar-check's statuses of this program, or None. The answer "gave up" is not wrong, and neither
+        is a
         race that depends on whether the two halves of a read-modify-write are one operation."""
         found = self.verdict.findings
         for (condition, expected), status in zip(self.asked, answers):
@@ -153,7 +154,7 @@ def compare_hand_made(options):
 
 
 def self_test():
-    """Checks the oracle's answers to the hand-made programs, and that a wrong answer from membar-check would be noticed."""
+    """Checks the oracle's answers to the hand-made programs, and that a wrong answer from membar-check would be detected."""
     wrong = []
     for name, (launch, findings, finals) in hand_made.PROGRAMS.items():
         case = Case(0, name, launch, 0)

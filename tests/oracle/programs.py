@@ -28,7 +28,8 @@ FEATURES = {
 
 
 class Launch(NamedTuple):
-    """Segments of text for each thread. What all threads execute separates the segments: "bar", "csync" (a cluster barrier) or
+    """Segments of code for each thread. Operations that all threads execute separate the segments: "bar", "csync" (a cluster
+    barrier) or
     "" (nothing)."""
     places: tuple      # The places of the kernel's threads.
     block: int         # The number of threads in a block.
@@ -242,7 +243,7 @@ class Text:
         return "\n".join(lines) + "\n"
 
     def padded(self, t, registers):
-        """Sets a register to 0 if the thread returned before it was loaded."""
+        """Sets a register to 0 if the thread returned before loading it."""
         return registers[t] + (0,) * (len(self.loads[t]) - len(registers[t])) if t < len(self.loads) else ()
 
     def condition(self, final):
@@ -587,8 +588,8 @@ class Maker:
         return out
 
     def finish(self, bodies, syncs):
-        """Makes the program keep the promises of its features: copies are waited for, and no acquire of a location follows a
-        red of it."""
+        """Makes the program satisfy its features' guarantees: it waits for copies, and no acquire of a location follows a red
+        of that location."""
         for t in range(self.n):
             gone, reds, waits = False, set(), []
             for segment in bodies:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# Installs the component `membar` into an empty prefix, and checks that the headers and the package are installed and nothing
-# else is.
+# Installs the component `membar` into an empty prefix, and checks that only the headers and the package are
+# installed.
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} --component membar
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

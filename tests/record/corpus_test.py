@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches the bug corpus from a program and records it. The recorded scenarios must lead to the same findings as the handwritten ones.
+"""Launches the bug corpus from a program and records it. The recorded scenarios must lead to the same findings as the
+handwritten scenarios.
 
 usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>]
 

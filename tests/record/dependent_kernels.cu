@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels that gpu_test.py launches from PyTorch: one doubles numbers, and two follow it as programmatic dependents. The
-// first of these reads the doubled numbers before it waits.
+// The kernels that gpu_test.py launches from PyTorch: one doubles numbers, and two are its programmatic dependents. The first
+// dependent kernel reads the doubled numbers before it waits.
 #include <cuda_runtime.h>
 
 __global__ void doubled(const float* from, float* to, int n) {

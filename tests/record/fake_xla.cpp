@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A library that treats XLA_FLAGS and the dump as XLA does, for the tests of membar-check record. It is built twice: with
+/// A library that handles XLA_FLAGS and dumps as XLA does, for the tests of membar-check record. It is built twice: with
 /// FAKE_XLA_KNOWS_EMITTERS, it accepts the flag that selects what emitters dump, and dumps PTX only if that flag selects it.
 /// Without this macro, it dumps all PTX, as older versions of XLA do. Both variants end the process if a flag is unknown.
 #include <chrono>
@@ -19,7 +19,7 @@
 #else
 #define EMITTERS ""
 #endif
-/// The names of the flags, one after the other.
+/// The names of the flags, concatenated.
 EXPORTED const char fakeXlaFlags[];
 const char fakeXlaFlags[] = "\0xla_dump_to\0xla_gpu_autotune_level\0" EMITTERS;
 /// A protocol buffer may contain the name of the flag even if the flag does not exist.
@@ -52,7 +52,7 @@ std::map<std::string, std::string> flags() {
 
 }  // namespace
 
-/// Prints the flags, as the library sees them, and whether a second call returns the same text.
+/// Prints the flags that the library sees, and whether a second call returns the same text.
 EXPORTED void fakeXlaPrintFlags() {
   const char* const given = std::getenv("XLA_FLAGS");
   std::printf("flags: %s%s\n", given == nullptr ? "none" : given, given == std::getenv("XLA_FLAGS") ? "" : " (differs)");

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""On a GPU, record --pdl distinguishes a PyTorch program whose kernel reads too early from one whose kernel waits.
+"""Tests on a GPU that record --pdl distinguishes a PyTorch program whose kernel reads too early from a program whose kernel
+waits.
 
 usage: gpu_test.py <membar-check> <nvcc>
 

@@ -181,7 +181,7 @@ class Record(Recorder):
         self.assertIn("\nmemory arg0 u32[1024] at 0x1000000000 from tile_1.arg0.bin\n", text)
         self.assertIn("\ntensor_map arg0_map of arg0+64 type u16 dims 16 8 strides 32 box 16 4\n", text)
         self.assertIn("\nlaunch tile grid 1 block 1 args arg0_map arg1\n", text)
-        # The kernel copies the box, and traps unless the row has the matrix's numbers.
+        # The kernel copies the box, and traps unless the row contains the matrix's numbers.
         self.assertEqual(recorded.check("tile_1"), "verified")
 
     def test_a_tensor_map_gets_another_address(self):
@@ -241,7 +241,7 @@ class Record(Recorder):
         self.assertNotIn("more threads than can be explored", shrunk.said)
         done = subprocess.run([CHECK, shrunk.folder / "count_1.scenario"], capture_output=True, text=True, timeout=60)
         self.assertRegex(done.stdout, r"\tverified\t.*; 2 of the 3000 blocks of count, by --shrink\b")
-        # The fault is found in the smaller launch as well.
+        # The smaller launch also shows the fault.
         self.assertEqual(self.record("blocks=3000", "race", options=["--shrink"]).check("late_1"), "race")
 
     def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
@@ -347,7 +347,7 @@ class Record(Recorder):
 
 
 class Xla(Recorder):
-    """Tests that XLA's dump flags reach only libraries that accept them, and which PTX of the dump is a kernel's."""
+    """Tests that XLA's dump flags reach only libraries that accept them, and that a kernel's PTX is found in the dump."""
 
     def setUp(self):
         super().setUp()
@@ -678,7 +678,7 @@ class Processes(Recorder):
 
 
 class Parts(Recorder):
-    """Tests memory from cuMemCreate, with several pieces mapped next to each other."""
+    """Tests memory from cuMemCreate, with several pieces that are mapped next to each other."""
 
     MEETING = ["launch meet grid 1 block 1 stream s1 args arg0", "launch meet grid 1 block 1 device 1 stream s2 args arg0_2"]
 
@@ -764,7 +764,7 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 
 @unittest.skipUnless(NVCC.exists(), "no nvcc")
 class Images(Recorder):
-    """Tests images as nvcc produces them."""
+    """Tests images that nvcc produces."""
 
     @classmethod
     def setUpClass(cls):

@@ -656,7 +656,7 @@ class Script(Scratch):
 
     def test_leaves_the_results_where_there_is_no_python(self):
         os.makedirs(self.path("empty"))
-        # CMAKE_FIND_USE_…: nothing outside the empty PATH may be searched.
+        # CMAKE_FIND_USE_…: CMake must not search anything outside the empty PATH.
         done = self.run_script(self.path("empty"), MEMBAR_BENCH=self.program("#!/bin/sh\nexit 0\n", "bench.sh"),
                                CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
         self.assertEqual(done.returncode, 0, done.stdout)

@@ -11,8 +11,8 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(cases, waived=""):
-    """Makes a Google Benchmark file from {case: nanoseconds} or {case: (nanoseconds, GB/s)}. Next to each median it has a
-    mean, which must not be read."""
+    """Makes a Google Benchmark file from {case: nanoseconds} or {case: (nanoseconds, GB/s)}. In addition to each median, the
+    file contains a mean, which must not be read."""
     runs = []
     for family, (name, figures) in enumerate(cases.items()):
         ns, *rate = figures if isinstance(figures, tuple) else (figures,)

@@ -69,7 +69,7 @@ class Synthetic:
 
 
 def everything(**context):
-    """Adds all victims of a default run with all background loads, and fake factors of plausible size."""
+    """Adds all victims of a default run with all background loads, with fake factors of plausible size."""
     made = Synthetic(**context)
     arms = ("swapped", "alias", "map")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what membar-check sanitize writes: text, JSON, SARIF, suppressions, statuses.
+"""Tests the output of membar-check sanitize: text, JSON, SARIF, suppressions, statuses.
 
 usage: command_test.py <membar-check>
 """
@@ -248,7 +248,7 @@ ret;
 }
 """
 NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel, for example 2 blocks of a few threads\n"
-# (launches of a kernel, what is missing between two of their accesses)
+# (launches of a kernel, the synchronization that is missing between two of their accesses)
 MISSING = [
     ("source k.ptx\nmemory x u32\nlaunch racy block 64 args x\n", "both threads are in the same (block|warp), and no barrier separates "),
     ("source k.ptx\nmemory x u32\nlaunch racy grid 8 args x\n", "the threads are in different blocks, and no release-acquire pair orders the accesses\n"),
@@ -264,7 +264,7 @@ MISSING = [
 
 
 def check_advice(folder, run, expect):
-    """A race says what is missing, and the report of its file says what to do next."""
+    """The report of a race names the missing synchronization, and the report on its file suggests the next step."""
     (folder / "own.ptx").write_text(COPIED.replace("OTHER", ""))
     (folder / "other.ptx").write_text(COPIED.replace("OTHER", "xor.b32 %r2, %r2, 16;\nadd.u32 %r4, %r3, %r2;"))
     for text, missing in MISSING:

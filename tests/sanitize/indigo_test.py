@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what bench/check/indigo.py runs, saves and resumes, with a fake artifact and a fake checker. The fake artifact's
+"""Tests which runs bench/check/indigo.py starts, saves and resumes, with a fake artifact and a fake checker. The fake
+artifact's
 kernels are never compiled.
 
 usage: indigo_test.py
@@ -16,7 +17,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GRAPH = "DAG_5n_5e"
-# A shell script, because Python would take longer to start than everything else here.
+# A shell script, because starting Python would take longer than the rest of this test.
 CHECKER = r"""#!/bin/sh
 folder=${0%/*}
 for word; do

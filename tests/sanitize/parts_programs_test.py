@@ -34,7 +34,7 @@ RULES = {
     "of_some_blocks": (lambda b, t, c: 21000 + b // 16, "shr.u32 %r2, %r1, 4;add.u32 %r2, %r2, 21000;"),
     "of_every_nth_block": (lambda b, t, c: 22000 + b % c, "rem.u32 %r2, %r1, {c};add.u32 %r2, %r2, 22000;"),
 }
-# Only blocks from `first_block` on access the words.
+# Only the blocks starting with `first_block` access the words.
 Access = collections.namedtuple("Access", "writes rule constant first_block")
 BARRIER = "bar.sync 0;"
 

@@ -247,7 +247,7 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
-// Each thread executes far more instructions without a write than a thread that only polls may execute. The launches have no
+// Each thread executes far more instructions without a write than the limit for threads that only poll. The launches have no
 // fault.
 TEST(sanitizer, lets_threads_only_read) {
   const std::string body =
@@ -353,7 +353,7 @@ TEST(sanitizer, reports_memory_that_nothing_was_written_to) {
   return "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n" + load + "@%p1 st.global.u32 [y], %r1;\n";
 }
 const std::string load_x = "ld.global.u32 %r1, [x];\n";
-/// Adds so many registers and instructions that the sanitizer cannot keep the values before each instruction.
+/// Adds so many registers and instructions that the sanitizer cannot keep track of the register values before each instruction.
 [[nodiscard]] std::string in_a_large_kernel(const std::string& body) {
   std::string text = ".reg .b32 %many<2100>;\nmov.u32 %many0, 1;\n";
   for (int k = 1; k < 2100; ++k) {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that every function in include/ and tools/ fits on a screen. Tables do not count.
+"""Checks that every function in include/ and tools/, not counting tables, fits on a screen.
 
 usage: function_length.py <root of the project> [--longest=N]
        function_length.py --made-violations    checks that a long function is found, and that a long table is not
 
-A function is a brace that opens after a parameter list, and it ends at its own closing brace. Lines inside a braced initializer without
-statements (a table) do not count. A lambda counts as part of the function that contains it. Exit status: 0 if no function is too long, 1 if
-one is.
+A function begins with a brace that opens after a parameter list, and ends with the matching brace. Lines inside a braced
+initializer without statements (a table) do not count. A lambda counts as part of the function that contains it. Exit status: 0
+if no function is too long, 1 if one is.
 """
 
 import pathlib

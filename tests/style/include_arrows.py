@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]+)[>"]', re.MULTILINE)
 TOOLKIT = re.compile(r"(cuda|cooperative_groups|driver_types|nv|vector_types)")
 VOCABULARY = {"membar/version.hpp", "membar/thread_scope.hpp", "membar/memory_order.hpp"}
 CORE = {"base", "vocabulary", "core", "detail"}
-# The old names of deadlock/, which only include the new headers.
+# The old header names of deadlock/; these headers only include the new ones.
 RENAMED = "symmetric/deadlock"
 MAY_INCLUDE = {
     "base": {"base"},

@@ -184,7 +184,7 @@ TEST_F(l2_plan, keeps_a_ratio_that_a_float_holds) {
   EXPECT_EQ(membar::l2_plan(big).with_share(3 * MiB).window(somewhere, 4 * MiB).hit_ratio, 0.75F);
 }
 
-// The ratio is rounded to a float; in half of the cases, it is rounded up.
+// The ratio is rounded to a float; in half of the cases, this rounds up.
 TEST_F(l2_plan, keeps_the_persisting_bytes_within_any_share_of_any_region) {
   std::uint64_t state = 1;
   const auto random_below = [&](std::uint64_t end) {

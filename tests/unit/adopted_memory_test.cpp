@@ -26,7 +26,7 @@ using symmetric::adopted_backend, symmetric::adopted_memory, symmetric::pe;
 
 constexpr std::size_t size = 1 << 14;
 
-/// The memory of three PEs in one allocation, at the given positions in units of `size`.
+/// The memory of three PEs in one allocation, at the given multiples of `size`.
 class adopted_memories : public fake_cuda::test {
  protected:
   [[nodiscard]] adopted_memory of(int self, const std::vector<int>& places = {0, 1, 2}) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host part of an all-reduce: the choice of the kernel by size, the use of one stream at a time, and PEs that are late.
+// The host part of an all-reduce: kernel selection by size, the use of one stream at a time, and late PEs.
 // Nothing runs on a device.
 #include <membar/symmetric/all_reduce.cuh>
 

@@ -193,7 +193,7 @@ TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any
   EXPECT_EQ((membar::atomic_ref<const int, thread_scope::system>(n).load(membar::acquire)), 8);
 }
 
-// Expects that the identity of each operation changes no value.
+// Expects that each operation leaves a value unchanged if the operand is its identity.
 template <class Operation, class T>
 void expect_identity(const std::vector<T>& values) {
   for (const T& value : values) {
@@ -233,7 +233,7 @@ TEST(combining_operations, have_an_identity_that_changes_no_value) {
   EXPECT_TRUE(equal(membar::maximum{}(pair, membar::maximum::identity<__half2>()), pair));
 }
 
-// A reference can be copied but not assigned. The object may have its own operator &.
+// A reference can be copied but not assigned. The object's type may define its own operator &.
 struct with_address_of_its_own {
   int value;
   with_address_of_its_own* operator&() = delete;  // NOLINT: the test needs it
@@ -405,7 +405,7 @@ TEST(atomic_ref_on_the_host, extremes_of_vectors_ignore_a_nan_beside_a_number) {
   EXPECT_EQ(vector_extremes<__half>(0x7c00, 0xfc00), both(0x7c00, 0xfc00));
 }
 
-// A read-modify-write of a byte acts on the aligned 32-bit word around it, which may contain only bins.
+// A read-modify-write of a byte acts on the aligned 32-bit word that contains it, and this word may contain only bins.
 static_assert(alignof(membar::privatized_histogram<unsigned char, 3>) == 4 &&
               sizeof(membar::privatized_histogram<unsigned char, 3>) == 8);
 static_assert(sizeof(membar::privatized_histogram<unsigned short, 3>) == 12);

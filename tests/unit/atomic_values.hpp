@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values of the types with which atomics are tested.
+// Values of each type with which atomics are tested.
 #pragma once
 
 #include <cstring>

@@ -33,8 +33,8 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-/// With `ByKernels`, the backend gathers with kernels, as NVSHMEM does. These kernels do not fit next to a grid that fills its
-/// device.
+/// With `ByKernels`, the backend gathers with kernels, as NVSHMEM does. Such kernels do not fit on a device next to a grid that
+/// fills it.
 template <bool ByKernels>
 class basic_fake_backend {
  public:

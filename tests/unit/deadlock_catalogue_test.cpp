@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The recorder reports each deadlock in docs/deadlocks.md by its name before anything is enqueued, and does not report the
+// The recorder reports each deadlock in docs/deadlocks.md by name before anything is enqueued, and does not report the
 // corrected program.
 #include <tests/common/deadlock_catalogue.hpp>
 

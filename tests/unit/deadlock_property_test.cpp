@@ -55,7 +55,7 @@ class random_program {
     for (int pe = 0; with_.own_queues && pe != program_.pes; ++pe) {
       program_.own_queues.insert({pe, 1 + below(2)});
     }
-    // The order up to here is correct. Now change it in a few places.
+    // So far, the order is correct; now change it in a few places.
     for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
       swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
     }
@@ -307,7 +307,7 @@ class verdicts {
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
-    // Undefined behaviour is reported, and so is a wait that may end too early.
+    // Undefined behaviour and waits that may end too early are reported.
     if (long_ && says_hang) {
       return;
     }
@@ -377,7 +377,7 @@ TEST_P(deadlock_property, holds_in_every_schedule) {
         << "with a limit of 3 operations, a hang is not reported, " << words;
     ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang))
         << "with a limit of 3 operations, the reported hang does not happen, " << words;
-    // The linear check finds everything that the exact check reports.
+    // The linear check finds all problems that the exact check reports.
     const std::vector<deadlock::report> exact = deadlock::detail::analysis(program).reports();
     ASSERT_TRUE(!reports.empty() || exact.empty()) << words << exact.front().sentence;
   }

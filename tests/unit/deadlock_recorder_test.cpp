@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The catalogue of deadlocks: the recorder reports each by its name, and does not report the corrected program.
+// The catalogue of deadlocks: the recorder reports each by name, and does not report the corrected program.
 #include <membar/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -292,7 +292,7 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
 }
 
 TEST(deadlock_recorder, a_barrier_in_two_halves) {
-  // Between the two halves, a PE may enqueue what another PE's arrival waits for. A barrier in one piece would hang here.
+  // Between the two halves, a PE may enqueue what another PE's arrival waits for. A barrier that is not split would hang here.
   steps halves(2), whole(2);
   halves.arrive(pe(0), main_stream);
   halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
@@ -303,7 +303,7 @@ TEST(deadlock_recorder, a_barrier_in_two_halves) {
   whole.collective(0).notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).collective(1);
   EXPECT_EQ(kinds(halves), nothing);
   EXPECT_EQ(kinds(whole), only(hazard::barrier_before_put));
-  // After the wait for the barrier, this order would hang as well.
+  // If it came after the wait for the barrier, this order would also hang.
   steps late(2);
   late.arrive(pe(0), main_stream);
   late.wait_for_team(pe(0), main_stream);
@@ -421,7 +421,7 @@ TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
   steps too_fast(2);
   too_fast.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
-  // If the wait is for "at least" this value, the next value is also enough.
+  // If the wait is for "at least" this value, the next value also ends it.
   EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
 }
 
@@ -836,7 +836,7 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
 // Epochs.
 
 /// Each PE has a graph that is captured once: PE 0 notifies with the next number of its epoch, and PE 1 waits for the next
-/// number of its own.
+/// number of its own epoch.
 class replayed : public steps {
  public:
   explicit replayed(signal_effect effect = signal_next(1), signal_condition until = signal_at_least_next(2)) : steps(2) {

@@ -17,7 +17,7 @@ using membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
 
 std::array<float, 1024> table;
 
-/// Compares the bytes that CUDA reads: only the attribute's member of a value, up to that member's last field.
+/// Compares the bytes that CUDA reads: only the attribute's member of the value union, up to that member's last field.
 bool same_bytes(cudaLaunchAttributeID id, const cudaLaunchAttributeValue& left, const cudaLaunchAttributeValue& right) {
   constexpr std::size_t window_bytes =
       offsetof(cudaAccessPolicyWindow, missProp) + sizeof(cudaAccessProperty);  // padding follows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Processes on one host that find each other: real processes, which the tests fork.
+// Processes on one host find each other; the tests fork real processes.
 #include <membar/symmetric/host_group.hpp>
 
 #include <tests/common/forked_processes.hpp>
@@ -118,7 +118,7 @@ TEST_F(host_groups, of_one_process_need_no_other) {
   EXPECT_EQ(alone.all_gather(7), std::vector<unsigned long long>{7});
 }
 
-/// A group of four processes, in which PE 2 is killed. Returns the errors that the others report.
+/// Kills PE 2 in a group of four processes. Returns the errors that the other processes report.
 std::vector<int> one_killed_of_four(const rendezvous& where) {
   return processes(4, [&](int rank) {
     host_group all = host_group::join(where, rank, 4, budget);
@@ -324,7 +324,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   }
 }
 
-/// Uses up all file descriptors of this process except `left` of them.
+/// Uses up this process's file descriptors, except for `left` of them.
 void use_up_descriptors(int left) {
   const rlimit few{128, 128};
   if (::setrlimit(RLIMIT_NOFILE, &few) != 0) {

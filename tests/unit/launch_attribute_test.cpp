@@ -61,7 +61,7 @@ consteval bool legal_on(bool launch, bool stream, bool node) {
          membar::legal_on_a_graph_node<Attribute> == node;
 }
 
-/// Returns whether an attribute has this CUDA id, and is legal in these places.
+/// Returns whether an attribute has this CUDA id and is legal in exactly these places.
 template <class Attribute>
 consteval bool is(cudaLaunchAttributeID id, bool launch, bool stream, bool node) {
   return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id &&

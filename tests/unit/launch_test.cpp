@@ -53,7 +53,7 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
-// Each attribute may be given only once. A physical domain counts as a domain and as a map.
+// Each attribute may be specified only once. A physical domain counts as a domain and as a map.
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||

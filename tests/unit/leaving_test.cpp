@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How processes leave symmetric memory: through an exception, with close(), in any order, and when they exit. Real processes on
+// How processes release symmetric memory: through an exception, with close(), in any order, and at exit. Real processes on
 // fake devices.
 #include <membar/symmetric/process_memory.hpp>
 

@@ -27,8 +27,8 @@ template <class Memory>
 concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
                                      requires(Memory memory) { *memory.begin() = 1; };
 
-// A release orders nothing in write-combined memory. Because only calls write it, no atomic operation and no host channel can
-// use it.
+// A release orders nothing in write-combined memory. Such memory can be written only by calls, so neither atomic operations nor
+// host channels can use it.
 TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
   static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);
@@ -240,11 +240,11 @@ TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted
   EXPECT_TRUE(holds_with(capability_scalar_32 | capability_signed | capability_unsigned, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_signed, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_unsigned, float_max));
-  // Bytes and 16-bit values are changed with a compare-and-swap of the surrounding word.
+  // Bytes and 16-bit values are updated by a compare-and-swap of the containing word.
   EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
   EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
   EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
-  // 64-bit additions are unsigned for signed and unsigned types, and 64-bit wrapping increments are a loop.
+  // 64-bit additions use the unsigned instruction for signed types, too, and 64-bit wrapping increments use a loop.
   EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
   EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }

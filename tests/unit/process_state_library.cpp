@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library that contains membar and hides all symbols except the exported ones. The program that loads it has the CUDA
+// A library that contains membar and hides all symbols except the exported ones. The program that loads it provides the CUDA
 // runtime.
 #include <membar/l2_set_aside.hpp>
 

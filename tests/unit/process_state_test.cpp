@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Libraries in one process that contain membar, hide their symbols and are loaded separately share membar's process-wide state.
-// This program contains no membar code itself. It has the CUDA runtime that the libraries call.
+// This program contains no membar code itself. It provides the CUDA runtime that the libraries call.
 #include "process_state_library.hpp"
 
 #include <cuda_runtime_api.h>

@@ -19,7 +19,8 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// Returns the message with which a hold is rejected. If the hold is granted, releases it and returns an empty string.
+  /// Tries a hold and returns the message with which it is rejected. If it is granted, releases it and returns an empty
+  /// string.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }

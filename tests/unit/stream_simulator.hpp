@@ -31,7 +31,7 @@ struct outcome {
   bool collectives_at_once = false;  ///< Two collectives of one team and PE run at the same time.
   bool copy_overtaken = false;       ///< An operation reached the heap before a host copy that had already returned.
   /// A wait may end before a notification that could also end it, because of a value that an earlier wait in its stream has
-  /// seen. In no schedule does anything replace that value in between. This is computed only for programs that have no graphs
+  /// seen, and in no schedule is that value replaced in between. This is computed only for programs that have no graphs
   /// and end in every schedule.
   bool stale_wait = false;
   std::size_t schedules = 0;

@@ -300,7 +300,7 @@ TEST_F(heap, rejects_to_free_twice) {
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
             "membar: allocation 1 of the symmetric heap was freed twice: free each allocation once on every PE");
-  // The same position now holds another allocation, and its old name does not refer to the new one.
+  // The same position now holds another allocation, to which the old allocation's name does not refer.
   const auto second = all.allocate<int>(8);
   EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed twice"));
   all.free(second);
@@ -398,7 +398,7 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
       says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "signal<add> has an operation"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "list fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
-  // Objects that are only loaded and stored do not need atomics.
+  // Objects that are only loaded and stored do not require atomics.
   const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
   const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }

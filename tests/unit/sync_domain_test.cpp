@@ -98,7 +98,7 @@ TEST_F(sync_domain, without_a_driver_the_error_says_so) {
   EXPECT_TRUE(says(sentence, "no device 1000"));
 }
 
-// Binding is explicit, and a static id is a compile-time constant.
+// Binding is explicit, and a statically bound id is a compile-time constant.
 static_assert(!std::convertible_to<int*, domain_bound<int*, 1>>);
 static_assert(!std::convertible_to<int*, domain_bound<int*>>);
 static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain known only at run time must be named");

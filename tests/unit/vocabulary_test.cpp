@@ -60,7 +60,7 @@ TEST(memory_order, is_named_as_in_cxx) {
 }
 
 using membar::acquire_half, membar::memory_order, membar::release_half;
-/// Returns whether an order releases and acquires as these arguments say.
+/// Returns whether an order's release and acquire properties match these arguments.
 consteval bool has_halves(memory_order order, memory_order release, memory_order acquire) {
   return release_half(order) == release && acquire_half(order) == acquire;
 }

@@ -29,7 +29,7 @@ std::size_t persisting(const std::vector<membar::planned_window>& planned) {
   return sum;
 }
 
-/// Returns the plan for kernels on the device `big`, or on another one.
+/// Returns the plan for kernels on the device `big`, or on another device.
 std::vector<membar::planned_window> plan(const std::vector<planned_kernel>& kernels, const membar::l2_facts& facts = big) {
   return membar::plan_windows(kernels, facts);
 }

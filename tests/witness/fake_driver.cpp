@@ -27,7 +27,7 @@ std::string module_text;
 std::map<std::string, std::size_t> allowed_shared;  // The value to which each kernel's attribute was set.
 int failure = 0;
 
-/// Returns the number of words in a row of delays, which is the number of registers that the PTX declares for a row.
+/// Returns the number of words in a row of delays: the number of registers that the PTX declares for such a row.
 std::size_t words_of(const std::string& kernel) {
   const std::string registers = ".reg .b32 %mw_s<";
   const std::size_t at = module_text.find(registers, module_text.find(".entry " + kernel + "("));
@@ -151,7 +151,7 @@ int cuGetErrorName(int status, const char** name) {
   return 0;
 }
 
-/// A launch by a program. It passes no delays, because they are constants in the module.
+/// A launch by a program. The launch passes no delays, because the delays are constants in the module.
 int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
                    void** parameters, void**) {
   const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks on a GPU that witness and its reproducers show those faults in the bug corpus that do not depend on the caches' state,
-and no fault in the fixed versions.
+"""Checks on a GPU that witness and its reproducers show the bug-corpus faults that do not depend on the caches' state, and no
+fault in the fixed versions.
 
 usage: gpu_test.py <membar-check>
 

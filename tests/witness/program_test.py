@@ -58,7 +58,7 @@ def ends(pipe):
 
 
 def processes(folder, environment, run):
-    """Tests what happens to the program's processes, and what they inherit."""
+    """Tests that all of the program's processes are ended, and what they inherit."""
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what witness rewrites in PTX, and that the rewriting changes no verdict if all delays are zero.
+// Tests how witness rewrites PTX, and that the rewriting changes no verdict if all delays are zero.
 #include <check/explore.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>
@@ -291,7 +291,7 @@ TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_
     EXPECT_EQ(o.variable, o.name == "v");
     EXPECT_EQ(o.pointers, o.name == "x" ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{}) << o.name;
   }
-  // The same test with memory that cannot be shifted.
+  // The same test, with memory whose addresses cannot be shifted.
   const check::scenario tight = check::read_scenario(
       "source k.ptx\nmemory x u64[2] = x+8, 3\nmemory y u32 at 0x100000700\nlaunch k args x 1024 1 {y x+4}\n");
   EXPECT_EQ(program_of(tight, ptx, {}, {}, {}).launched.launches[0].pointers, (std::vector<std::uint64_t>{0, 16, 24}));

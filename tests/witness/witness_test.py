@@ -105,7 +105,7 @@ def reproducer_runs(folder, compiler, environment, checker):
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
     """Checks that ptxas accepts the rewritten PTX of entries in the corpus and of a PyTorch program's kernels, and that the
-    verdicts on it are as before."""
+    verdicts on the rewritten PTX are unchanged."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
     entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
     for where, name in entries:

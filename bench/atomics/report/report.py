@@ -6,7 +6,8 @@ pays off, and what a fence costs.
     report.py --output <folder> <bench.json>...
 
 The files are the --benchmark_out results of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
-membar's time divided by the time of another variant: below 1, membar is faster. Without matplotlib the page has no pictures, and says so.
+membar's time divided by the time of another variant: below 1, membar is faster. Without matplotlib, the page has a note instead
+of pictures.
 """
 import pathlib
 import sys
@@ -40,20 +41,20 @@ def has_code_of_its_own(case):
         return "load" not in parts and "store" not in parts
     if not any("add" in part or "max" in part for part in parts):
         return False
-    # A relaxed operation in the code names global memory and, at block scope, shared memory. An operation that ptxas may expand
-    # into loops acquires with a fence. Maxima of floats use integer maxima.
+    # In the machine code, a relaxed operation names global memory or, at block scope, shared memory. An operation that ptxas
+    # may expand into loops acquires with a fence. Floating-point maxima are computed with integer maxima.
     named = "shared" in parts or not any("shared" in part for part in parts)
     return "relaxed" in parts and named or not {"u32", "s32"} & set(parts)
 
 
 def from_one(ratio):
-    """Returns how much a ratio differs from 1, in either direction."""
+    """Returns by how much a ratio differs from 1, in either direction."""
     return max(ratio, 1 / ratio)
 
 
 def beside_cuda(cases):
-    """Returns a limit row for the largest ratio to cuda::atomic_ref, another row for the largest distance of the ratio from 1
-    among cases in which the two variants have the same machine code, and the cases above the limit."""
+    """Returns two limit rows and the cases above the limit. The first row is for the largest ratio to cuda::atomic_ref, the
+    second for the largest distance of the ratio from 1 among cases in which both variants have the same machine code."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]

@@ -4,8 +4,8 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are the outputs of --benchmark_out; the case names identify each file's bench. Without matplotlib the page has tables
-but no pictures, and says so.
+The files are the outputs of --benchmark_out; the case names identify each file's bench. Without matplotlib, the page has
+tables, and a note instead of pictures.
 """
 import pathlib
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Apex: the gradient of a bias, summed by the last block.
+// Apex: the bias gradient, summed by the last block.
 #include <mlp_cuda.cu>
 
 template __global__ void biasAdd_bprop<float, 4>(float*, int, int, volatile float*, int*, float*);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// DeepGEMM: the barriers between a device's blocks and between devices in its multi-device kernels.
+// DeepGEMM: the barriers among a device's blocks and among devices in its multi-device kernels.
 #include <cute/tensor.hpp>
 
 #include <deep_gemm/comm/barrier.cuh>

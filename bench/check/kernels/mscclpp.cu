@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mscclpp: the barrier between a device's blocks, the semaphores, and packets with flags.
+// mscclpp: the barrier among a device's blocks, the semaphores, and packets with flags.
 #include <mscclpp/concurrency_device.hpp>
 #include <mscclpp/packet_device.hpp>
 #include <mscclpp/semaphore_device.hpp>

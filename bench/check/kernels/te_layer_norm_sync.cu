@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Transformer Engine: the sum over blocks of its layer norm.
+// Transformer Engine: the sum over blocks in its layer norm.
 #include <common/utils.cuh>
 
 __global__ void sum_over_blocks(float* out, int* barrier, float* workspace) {

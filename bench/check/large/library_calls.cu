@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls the library function that the argument names, for 10^6 elements, under membar-check record. Its recordings are the
-// input of sanitize.
+// Calls the library function that the argument names, for 10^6 elements, under membar-check record. The recordings are the
+// input of membar-check sanitize.
 //
 // usage: library_calls scan|sort|reduce
 #include <cub/device/device_radix_sort.cuh>
@@ -23,7 +23,7 @@ void succeed(cudaError_t e) {
   }
 }
 
-/// Calls `f` once to find out how much temporary memory it needs, and then with that memory.
+/// Calls `f` once to find out how much temporary memory it needs, and again with that memory.
 template <class F>
 void call(const F& f) {
   std::size_t bytes = 0;

@@ -7,7 +7,7 @@ usage: library_calls.py --checker=<membar-check> [--calls=NAME,...] [--schedules
        library_calls.py --from=FILE.json --page=FILE.md
 
 The recordings are in a temporary folder because they are large: each scenario contains the memory of its launch. nvcc
-compiles library_calls.cu, unless --program gives another command, to which the name of a call is appended.
+compiles library_calls.cu, unless --program specifies another command; the name of a call is appended to that command.
 """
 
 import argparse
@@ -32,13 +32,14 @@ import results as result_files  # noqa: E402
 
 
 def ended(words, seconds):
-    """Returns the exit status, the output, the seconds, and the peak memory in MiB. A process that takes longer than the
+    """Returns the exit status, the output, the time in seconds, and the peak memory in MiB. A process that takes longer than
+    the
     limit is stopped, with status 124."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)
-        # Python's own wait does not report the memory. The value that wait4 reports is never less than the size of the Python
-        # process that starts the measured one.
+        # Unlike Python's own wait, wait4 reports memory. The value is never less than the size of the Python process that
+        # starts the measured process.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(os.wait4, process.pid, 0)
             try:
@@ -63,7 +64,7 @@ def program(options, folder):
 
 
 def recorded(options, words, name, folder):
-    """Returns how the recording of a call ended, and the recorded scenarios."""
+    """Returns the outcome of recording a call, and the recorded scenarios."""
     output = folder / name
     status, said, complained, seconds, _ = ended([options.checker, "record", "--all", "--limit=1G", f"--output={output}", "--", *words, name],
                                                  options.end - time.monotonic())

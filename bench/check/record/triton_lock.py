@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Triton: two programs add to a sum under a lock."""
+"""Triton: two program instances add to a sum under a lock."""
 
 import torch
 import triton

@@ -85,7 +85,7 @@ def beside(kind, mib, device):
 
 
 def together():
-    """Waits until all processes have reached this point. With a single process it returns at once."""
+    """Waits until all processes have reached this point. A single process returns immediately."""
     if dist.is_initialized():
         dist.barrier()
 
@@ -113,7 +113,7 @@ def digest(tensor):
 
 
 def times_of(step, count):
-    """Returns the step's times on the device, in us."""
+    """Returns the step's times on the device, in microseconds."""
     out = []
     for _ in range(count):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -140,7 +140,8 @@ def summary(values):
 
 
 def rounds(count):
-    """Yields `count` times, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is up."""
+    """Yields `count` times or, if ARMS_SECONDS is set, for that many seconds; rank 0 tells the other processes when the time is
+    up."""
     seconds = float(os.environ.get('ARMS_SECONDS', 0))
     end = time.monotonic() + seconds
     done = 0
@@ -193,7 +194,8 @@ def by_turns(program, step, communication, divide=1, times=8, steps=40):
 
 
 def result(program, alone, beside, divide=1, **more):
-    """Prints the time of a step alone, during communication, and in the last quarter of the steps during communication."""
+    """Prints a step's time alone, its time during communication, and its time in the last quarter of the steps during
+    communication."""
     many = dist.is_initialized()
     if not many or dist.get_rank() == 0:
         sides = (('alone', alone), ('beside', beside), ('beside_late', beside[len(beside) * 3 // 4:]))

@@ -156,7 +156,7 @@ int main(int count, char** words) {
     check(cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
     check(cudaGraphInstantiate(&captured, graph, 0), "cudaGraphInstantiate");
   }
-  // The same number of blocks store from GPU 0 for every target.
+  // GPU 0 stores with the same number of blocks, whatever the targets.
   const unsigned blocks = who == "all" ? std::max(1U, 16U / static_cast<unsigned>(all.size())) : 16U;
   const auto store = [&](int times) {
     for (int i = 0; i < times; ++i) {

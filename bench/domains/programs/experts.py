@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A mixture of experts: this GPU's 8 small experts compute one micro-batch, while the tokens of the next micro-batch are sent
-to their experts on a side stream. Half of these experts are on the next GPU: the output of a gather is in that GPU's
-memory."""
+to their experts on a side stream. Half of the next micro-batch's experts are on the next GPU: a gather writes its output to
+that GPU's memory."""
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric

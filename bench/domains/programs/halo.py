@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A halo exchange: each step sends 8 boundaries of 16 MiB into the next GPU's memory on a side stream while short kernels
 update the interior, and ends when both have finished. With the argument `small` it sends 32 boundaries of 2 MiB, whose blocks
-do not fill the multiprocessors, from a buffer that it fills first. In this case, every launch is of the same kernel, and only
-the pointers differ."""
+do not fill the multiprocessors, from a buffer that it fills first. In this case, all launches are of one kernel and differ only
+in their pointers."""
 import sys
 
 import torch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A pipeline: each GPU computes micro-batches through 8 small layers, and writes each one's activations (32 MiB) into the next GPU's
-memory on a side stream while it computes the next."""
+"""A pipeline: each GPU computes micro-batches through 8 small layers, and writes each micro-batch's activations (32 MiB) into
+the next GPU's memory on a side stream while it computes the next micro-batch."""
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A training step with PyTorch's fully sharded data parallelism: NCCL gathers the parameters before a layer needs them and
-reduces the gradients, on its own streams. For the time alone, each GPU runs the same model without communication."""
+reduces the gradients, on its own streams. The time without communication is measured with the same model on each GPU."""
 import copy
 
 import torch

@@ -15,8 +15,8 @@ MOST_SPREAD = 0.05  # The maximum spread of a known ratio.
 
 
 class Results:
-    """The cases in one file, keyed by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about
-    them."""
+    """The cases in one file, keyed by (victim, noise, arm). Ratios are computed here from p50_ns; any ratios in the file are
+    ignored."""
 
     def __init__(self, cases, context):
         self.context = context
@@ -45,7 +45,8 @@ class Results:
         return case.get("p50_ns") if case else None
 
     def required(self, victim, arm):
-        """Returns what the model requires of the victim in an arm, for any noise; None if the file does not say."""
+        """Returns what the model requires of the victim in an arm, for any noise; None if the file does not contain the
+        answer."""
         return next((case.required for case in self.cases if (case.victim, case.arm) == (victim, arm) and case.required), None)
 
     def ratio(self, victim, noise, arm, over):
@@ -71,7 +72,7 @@ class Results:
         return self.ratio(victim, noise, "same", "alone")
 
     def relief(self, victim, noise):
-        # With only one domain, both arms run in it, so their ratio does not measure the effect of domains.
+        # With only one domain, both arms run in the same domain, so their ratio does not measure the effect of domains.
         return None if self.one_domain else self.ratio(victim, noise, "same", "separate")
 
     def residual(self, victim, noise):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws the pictures as SVG that follows the reader's light or dark browser theme."""
+"""Draws the pictures as SVG that adapts to the light or dark theme of the reader's browser."""
 import html
 import math
 import textwrap
@@ -29,7 +29,7 @@ def _short(number):
 
 
 def _cells(halves):
-    """Draws the halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]. Halves that look
+    """Draws half cells of a table, given as [(x, y, width, height, class, opacity, text, the text's class)]. Halves that look
     the same become one path, and the words of a row become one text element."""
     looks, rows = {}, {}
     for x, y, width, height, classes, opacity, text, kind in halves:

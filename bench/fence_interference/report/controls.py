@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The controls: conditions that must hold if the bench measured the effect of domains and nothing else."""
+"""The controls: conditions that must hold if the bench measured only the effect of domains."""
 import typing
 
 import cases
@@ -17,8 +17,8 @@ class Value(typing.NamedTuple):
 
 
 class Control:
-    """One rule, with its ratio in every case in which both of the compared medians were measured. With `beyond_spread`, a
-    case fails only if, in addition, its ratio is farther from 1 than its spread. If the spread exceeds the
+    """One rule, with its ratio in every case in which both of the compared medians were measured. With `beyond_spread`, a case
+    fails only if its ratio also deviates from 1 by more than its spread. If the spread exceeds the
     tolerance, a ratio beyond the tolerance is not a failure, and the case is inconclusive."""
 
     def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
@@ -103,7 +103,7 @@ def check(results):
 
 
 def warning(controls):
-    """Returns the sentence with which the verdict begins if a control fails, otherwise ''."""
+    """Returns the opening sentence of the verdict if a control fails, otherwise ''."""
     said = []
     for control in controls:
         if control.state == "fails":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Summarizes the figures: one headline and at most five findings, ranked by the time that each of their events loses."""
+"""Summarizes the figures: one headline and at most five findings, ranked by the time lost per event."""
 import math
 import re
 
@@ -35,7 +35,7 @@ def time(ns):
 
 
 class Effect:
-    """One victim during one noise. A ratio that is not known is None."""
+    """One victim during one noise. An unknown ratio is None."""
 
     def __init__(self, results, victim, noise):
         self.victim, self.noise = victim, noise

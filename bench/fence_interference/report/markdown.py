@@ -14,7 +14,7 @@ def _or_dash(value, form):
 
 
 def _grouped(cases, reason_of):
-    """Groups the cases by reason, and returns a text that names the cases of each."""
+    """Groups the cases by reason, and returns a text that lists each reason's cases."""
     groups = {}
     for case in cases:
         groups.setdefault(reason_of(case), []).append(case)
@@ -90,14 +90,14 @@ def _required_section(results, decided):
 
 
 def summary(found):
-    """Returns the headline and what to change, which the reader sees first."""
+    """Returns the part that the reader sees first: the headline and the recommended change."""
     return (f"**Warning.** {found.warning}\n\n" if found.warning else "") + f"**{found.headline()}**" + (
         f"\n\n**What to change:** {found.change()}" if found.change() else "")
 
 
 def report(results, controls, found, pictures, recorded=None):
-    """Returns the whole report. `found` are the findings; `pictures` maps the name of a finding, or 'overview', to a link; `recorded`, if
-    the figures are not from this machine, is the pair (line, this machine's results or None)."""
+    """Returns the whole report. `found` contains the findings; `pictures` maps the name of a finding, or 'overview', to a link.
+    If the figures are not from this machine, `recorded` is the pair (line, this machine's results or None)."""
     text = "# Fence interference\n\n"
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])

@@ -20,7 +20,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, os.pardir, "common")]
 import cases, chart, controls, findings, markdown, publisher, web_page, words  # noqa: E402
 from results import MissingFile, ResultError  # noqa: E402
 
-# Files that an earlier report may have left behind, and that must not appear to belong to this one.
+# Files that an earlier report may have left behind; they must not be mistaken for parts of this report.
 _PICTURE = re.compile(r"(overview|publisher|finding\.[a-z_]+)\.svg")
 
 
@@ -70,7 +70,7 @@ def _choose(options):
 
 
 def _publisher(options):
-    """Returns (figures of the bench publisher or None, whether these figures are recorded ones)."""
+    """Returns (the publisher bench's figures or None, whether they are recorded ones)."""
     own = publisher.load(options.publisher) if options.publisher else None
     if own or not options.recorded:
         return own, False

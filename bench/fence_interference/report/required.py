@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Determines what the victims must wait for according to the memory model, and how much of their waiting exceeds it."""
+"""Determines what the victims must wait for according to the memory model, and how much longer they wait."""
 
 import cases
 import controls as control_rules
@@ -34,7 +34,7 @@ def groups(decided):
 
 
 def sentence(decided):
-    """Returns the conclusion of the table, if the table supports it: no victim must wait for noise that it has not observed."""
+    """If the table supports it, returns the conclusion that no victim must wait for noise that it has not observed."""
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):

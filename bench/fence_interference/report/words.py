@@ -24,7 +24,7 @@ _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the
 _BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
-# The sections in order. The second item of each entry describes the section's times.
+# The sections in order. The second item of each entry describes the times in that section.
 FAMILIES = (
     ("kernel_boundary", "Kernel boundary", "time per kernel in a chain of tiny local kernels"),
     ("fence", "Fence", "time of one fence"),

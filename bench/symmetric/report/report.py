@@ -6,7 +6,8 @@ libraries.
     report.py --output <folder> <bench.json>...
 
 The files are the outputs of --benchmark_out; the case names identify each file's bench. If a variant was measured with several groups or
-grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
+grids, the report uses the fastest of them, and a table lists them all. Without matplotlib, the page has a note instead of
+pictures.
 """
 import pathlib
 import sys
@@ -18,7 +19,7 @@ RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
     3.6, 1.5, 1.65, 1.5, 3.0, 1.03, 0.95)
 
-# The name of each line in the picture, and the variants among which it shows the fastest.
+# The name of each line in the picture, with variants: the line shows the fastest of them.
 ROUND_TRIPS = {
     "put_signal": ["membar_peer"],
     "put_signal from shared memory": ["membar_peer_from_shared"],
@@ -31,7 +32,7 @@ ROUND_TRIPS = {
     "NCCL send, receive": ["nccl_send_recv"],
 }
 COPY = "cudaMemcpyPeerAsync"
-# Puts by one of membar's kernels: these variants are compared with the copy engine.
+# The puts by membar's kernels that are compared with the copy engine.
 PUTS = ["membar_peer", "membar_peer_tiles"]
 
 
@@ -44,7 +45,7 @@ def number(part, unit):
 
 
 def cell(value):
-    """Formats a figure; empty if nothing was measured."""
+    """Formats a figure; returns an empty string if nothing was measured."""
     return value if value == value else ""
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// cub::GridBarrier::Sync from its header, called by a kernel in which blocks read each other's cells after it.
+// cub::GridBarrier::Sync from its header, called by a kernel whose blocks then read each other's cells.
 #include <cub/grid/grid_barrier.cuh>
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of bfloat16 by one thread on each of several PEs; a stream runs several in a row.
+// All-reduces of bfloat16 by one thread on each of several PEs; a stream runs several in succession.
 #include <membar/symmetric/all_reduce.cuh>
 
 namespace symmetric = membar::symmetric;
@@ -16,7 +16,7 @@ __device__ symmetric::span<T> of(T* all, int self, int count, int each) {
       symmetric::peer_reach(symmetric::pe(self), count, each * static_cast<long>(sizeof(T))));
 }
 
-/// Memory with boxes for `pieces`, or with staged vectors of `part`.
+/// Memory for the boxes of `pieces`, or for staged vectors of `part`.
 struct places {
   box* boxes;
   symmetric::signal<symmetric::set>* ended;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads of a block wait at two different barriers in the source. In PTX this orders their memory accesses; in CUDA it is
-// undefined.
+// Threads of a block wait at two different `__syncthreads()` in the source. In PTX this orders their memory accesses; in CUDA
+// it is undefined.
 
 /// Thread 0 writes a value and the others read it, each after a barrier in its own branch.
 extern "C" __global__ void meet(unsigned* result) {

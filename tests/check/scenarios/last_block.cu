@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A reduction whose last block sums what all blocks have written.
+// A reduction whose last block sums the values that all blocks have written.
 #include <membar/sync/last_block.cuh>
 
 using last_block = membar::last_block<membar::thread_scope::device>;

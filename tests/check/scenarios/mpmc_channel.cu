@@ -25,7 +25,7 @@ extern "C" __global__ void consumer(channel* c, unsigned* announced, unsigned me
   }
 }
 
-/// Takes messages until the channel is closed, which the last message requests.
+/// Pops messages until the channel is closed; the last message tells a consumer to close it.
 extern "C" __global__ void until_closed(channel* c, unsigned* announced, unsigned last) {
   unsigned which = 0;
   for (;;) {

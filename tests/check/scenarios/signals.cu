@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Puts and signals between two PEs, by one thread of each, in rounds that reuse the same memory. A wait that times out traps
-// without a message. The objects of the PEs are stored one after the other.
+// without a message. The PEs' objects are stored one after another.
 #include <cstdio>
 #define printf(...) static_cast<void>(0)
 #include <membar/symmetric/operations.cuh>

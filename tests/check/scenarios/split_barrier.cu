@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PEs of a team that write, arrive, do other work, wait, and read what the other PEs wrote. The words of the PEs are stored one
-// after the other.
+// PEs of a team that write, arrive, do other work, wait, and read what the other PEs wrote. The PEs' words are stored one after
+// another.
 #include <membar/symmetric/barrier.cuh>
 
 namespace symmetric = membar::symmetric;

@@ -6,8 +6,8 @@ usage: coexistence.py <way> <repository> <empty folder> <nvcc> [<nvcc option>...
 
 Ways: plain, two_versions (the second unit has a copy of the headers with the version after this one), two_cccl (the second unit has libcu++
 from PyPI; skipped if it cannot be installed), rdc, dlto, fast_math, device_debug (-G), address_sanitizer, thread_sanitizer, no_exceptions
-(only device headers). Exit status: 0 if the program starts and prints the expected output, 1 if not. The first line says
-SKIPPED if something is missing.
+(only device headers). Exit status: 0 if the program starts and prints the expected output, 1 if not. The first line of the
+output starts with SKIPPED if something is missing.
 """
 
 import pathlib

@@ -7,7 +7,7 @@
 
 static_assert(__cplusplus >= 202002L, "membar::membar asks for C++20");
 
-/// This stands for a kernel that another library returns as a pointer.
+/// A stand-in for a kernel that another library returns as a pointer.
 void kernel(int) {}
 
 int main() {

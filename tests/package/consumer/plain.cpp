@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A C++ program that does not need CUDA: it uses the vocabulary, and the host's part of a protocol.
+// A C++ program that does not need CUDA: it uses the vocabulary headers and the host part of a protocol.
 #include <membar/atomic.hpp>
 #include <membar/fence.hpp>
 #include <membar/memory_order.hpp>

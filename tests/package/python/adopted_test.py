@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests how membar adopts PyTorch's symmetric memory, with a fake PyTorch. Threads act as the processes, or each process is a real
-interpreter."""
+"""Tests how membar adopts PyTorch's symmetric memory, with a fake PyTorch. Threads act as processes, except in tests in which
+each process is a real interpreter."""
 
 import datetime
 import os
@@ -81,7 +81,7 @@ handle_of = {}
 
 
 class FileStore:
-    """The store of real processes, with a file for each key."""
+    """The store for real processes, with a file for each key."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -257,8 +257,8 @@ class Adopted(unittest.TestCase):
 
 
 def process(rank, folder, how):
-    """The code of process `rank`. Process 1 leaves in one of several ways; the others print the error that they get, and how
-    long it took."""
+    """The code of process `rank`. Process 1 leaves in one of several ways; the other processes print the error that they get,
+    and the time until they got it."""
     _, _, store = made_up_torch(FileStore(folder))
     from membar import _adopted
     seconds = 0.01 if how == "never" and rank == 0 else 60

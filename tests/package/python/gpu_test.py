@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests the scopes of the Python package on a GPU, with the streams of PyTorch and of CuPy, whichever is installed. The test reads a
 stream's attributes back from the driver. To check that kernels get these attributes, it captures a launch and reads the graph
-node's attributes. The first line says SKIPPED if there is neither PyTorch nor CuPy, or no GPU.
+node's attributes. The first line of the output starts with SKIPPED if there is neither PyTorch nor CuPy, or no GPU.
 """
 
 import ctypes

@@ -5,7 +5,8 @@
 usage: wheel_test.py <repository> <empty folder> <cmake> <g++> [--commands <example.litmus>]
 
 Without --commands the wheel is built without the commands, which takes seconds. The environment in which it is built is kept in the
-folder. Exit status: 0 if all works, 1 if not. The first line says SKIPPED if pip cannot install scikit-build-core.
+folder. Exit status: 0 if everything works, 1 if not. The first line of the output starts with SKIPPED if pip cannot install
+scikit-build-core.
 """
 
 import argparse
