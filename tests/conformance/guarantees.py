@@ -35,7 +35,7 @@ ROWS = [
         "a relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes "
         "after it, if the scopes of both fences and both accesses include each other's threads.",
         r"^(message_passing|causality|host)/.*thread_fence"),
-    Row("fence.hpp", "All `seq_cst` fences in scope also have a single order.",
+    Row("fence.hpp", "In addition, all `seq_cst` fences in scope occur in a single order.",
         r"^sequential_consistency/.*thread_fence\.seq_cst"),
     Row("atomic.hpp", "a release operation synchronizes with an acquire operation that reads its value, or a value of a "
         "read-modify-write chain that starts with it, if each operation's scope includes the thread of the other operation.",
@@ -97,7 +97,7 @@ ELSEWHERE = {
                        "the suite runs only groups of one lane, because each lane runs a different instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; barriers: the codegen tests",
                        "values are combined with relaxed atomics at block scope": "block barriers: tests/gpu/atomic_contention_test.cu"},
-    "cluster_barrier.cuh": {"It synchronizes with the arrivals that had `release`": "the rows for `cluster_arrive`, whose tests wait with `cluster_wait`"},
+    "cluster_barrier.cuh": {"Synchronizes with every arrival that specified `release`": "the rows for `cluster_arrive`, whose tests wait with `cluster_wait`"},
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "not tested here: the ordering is a property of that lock"},
     "async_copy.cuh": {"It does not synchronize with anything on its own": "ordering: tests/model/asynchronous_test.cpp; implementation: tests/gpu/asynchronous_test.cu"},
     "fence.cuh": {"The two fences synchronize through a relaxed flag": "ordering: tests/litmus/catalogue, OneWay; implementation: tests/codegen"},
