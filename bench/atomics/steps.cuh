@@ -114,7 +114,7 @@ struct builtin_add {
     }
   }
 };
-/// The PTX instruction for 16 bits, which ptxas expands into a loop.
+/// The PTX addition for 16-bit floating-point types, which ptxas expands into a loop.
 template <class T, class Order>
 __device__ T ptx_atom_add_half(T* object, T value) {
   constexpr bool relaxed = std::is_same_v<Order, membar::relaxed_t>;

@@ -536,7 +536,7 @@ SAYS = {
             ("store buffering, four rounds", 16, "store_buffering/rounds:4"), ("two threads, five `atom.add` each", 20, "counter/threads:2/rounds:5"),
             ("three threads of private work and a counter", 30, "long_threads"), ("ticket lock, two threads", 14, "ticket_lock/threads:2"),
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
-        "four threads that each take a lock twice have {}.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
+        "four threads that each take a lock twice have {} executions.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
         "took {} [{}, {}] times as long as without the library when launched as a graph, and {} [{}, {}] times as long when its kernels were launched one by one.": step_cost,
         "although whole runs on H200 show a gain of {}.": of_program("training_symm", "gain"),

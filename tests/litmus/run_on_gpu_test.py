@@ -64,7 +64,7 @@ class OnGpu(litmus_command.Case):
             self.check(document, name)
 
     def run_where_possible(self, names):
-        """Runs the tests for which the machine has enough places. For every other test, it expects one sentence and no report."""
+        """Runs the tests whose placement the machine's GPUs allow. For every other test, it expects one sentence and no report."""
         for name in names:
             code, out, err = run("--json", f"--seconds={SECONDS}", file_of(name))
             if code == 2:

@@ -63,9 +63,9 @@ class AtomicsReport(unittest.TestCase):
             "fetch_add/u16/acq_rel/global/unused/one": {"membar": 8.0, "cuda_atomic_ref": 10.0},
             "fetch_add/f16/acq_rel/global/unused/one": {"membar": 7.0, "ptx": 10.0}}))[1]
         self.assertIn("float maximum at one address / `cuda::atomic_ref`'s|≤ 0.5|0.4|held|", page)
-        self.assertIn("8-bit addition at acq_rel and one address / `cuda::atomic_ref`'s|≤ 0.8|0.9|**missed**|", page)
-        self.assertIn("16-bit addition at acq_rel and one address / `cuda::atomic_ref`'s|≤ 0.8|0.8|held|", page)
-        of_half = "addition at acq_rel and one address / the instruction `atom.acq_rel.add.noftz"
+        self.assertIn("8-bit acq_rel addition at one address / `cuda::atomic_ref`'s|≤ 0.8|0.9|**missed**|", page)
+        self.assertIn("16-bit acq_rel addition at one address / `cuda::atomic_ref`'s|≤ 0.8|0.8|held|", page)
+        of_half = "acq_rel addition at one address / the instruction `atom.acq_rel.add.noftz"
         self.assertIn(f"f16 {of_half}.f16`|≤ 0.7|0.7|held|", page)
         self.assertIn(f"bf16 {of_half}.bf16`|≤ 0.7|not measured|", page)
 

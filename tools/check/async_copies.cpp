@@ -456,7 +456,8 @@ class copy_planner {
 
   // ---- tensor memory
 
-  /// Returns the address of a column of 16 lanes. `block` is the distance from the thread's own block.
+  /// Returns the address of a column for the group of 16 lanes that contains `lane`; these lanes share one address. `block` is
+  /// the distance from the thread's own block.
   [[nodiscard]] std::uint64_t tensor_place(std::uint64_t lane, std::uint64_t column, int block = 0) const {
     const int own = thread_context::block_of(shared(0));
     return thread_context::tensor_base(own + block) + (lane / 16 * tensor_columns + column) * 4;

@@ -224,8 +224,8 @@ class event_rules {
     }
   }
 
-  /// Returns the write that completed the last phase whose completion a wait at an mbarrier has observed, or null if the wait
-  /// did not pass or observed no such phase. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the
+  /// Returns the write that completed the last mbarrier phase that `wait` observed as complete, or null if `wait` did not pass
+  /// or observed no completed phase. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the
   /// arrivals of that phase is visible.
   [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
     const graph_event* w = wait.passes ? wait.source : nullptr;

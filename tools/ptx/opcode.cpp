@@ -1050,7 +1050,7 @@ void opcode_reader::reducing_copy() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 2 && i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: a reduction must have 16, 32 or 64 bits");
+    refuse("is not supported: the type of a reduction must be 16, 32 or 64 bits wide");
   }
 }
 

@@ -132,10 +132,10 @@ def atomic_contention(results, page):
              limit_row("float maximum at one address / `cuda::atomic_ref`'s",
                      ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
     for bits in (8, 16):
-        rows.append(limit_row(f"{bits}-bit addition at acq_rel and one address / `cuda::atomic_ref`'s",
+        rows.append(limit_row(f"{bits}-bit acq_rel addition at one address / `cuda::atomic_ref`'s",
                             ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
     for kind in ("f16", "bf16"):
-        rows.append(limit_row(f"{kind} addition at acq_rel and one address / the instruction `atom.acq_rel.add.noftz.{kind}`",
+        rows.append(limit_row(f"{kind} acq_rel addition at one address / the instruction `atom.acq_rel.add.noftz.{kind}`",
                             ratio(f"fetch_add/{kind}/acq_rel/global/unused/one", "ptx"), MOST_HALF))
     slower = []
     shares = []

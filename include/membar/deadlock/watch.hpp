@@ -426,7 +426,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Determines whether the nodes of a unit at the head of a queue have a single order.
+  /// Starts a unit at the head of a queue, and determines whether its nodes can run one after another.
   void begin(cursor& at, const queue_unit& unit) {
     at.begun = true;
     at.node = unit.first;
