@@ -95,8 +95,8 @@ __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
   }
 }
 
-// All variants use the same memory, because a multiprocessor is closer to one half of L2, and a fence waits for stores to
-// either half.
+// All variants use the same memory: a multiprocessor is closer to one half of L2 than to the other, so a fence's time depends on
+// the half to which the preceding stores went.
 struct memory {
   support::device_memory<unsigned char> tiles{64 * tile};
   support::device_memory<int> words{32};

@@ -154,7 +154,7 @@ ret;
 ret;
 }
 """
-NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel reports that nothing was cancelled\n"
+NOT_CANCELLED = "; assuming that every clusterlaunchcontrol.try_cancel reports that nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
 # Kernels that are correct only under assumptions that a scenario can state.
 ASSUMES = """.version 9.0

@@ -59,6 +59,11 @@ BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %r
 # Each block has barriers, but none between its accesses to the data and thread 0's access to the flag.
 LATE_BARRIER = FOR_BLOCK.replace("for_block", "late_barrier").replace(".loc 1 2 3", ".loc 1 1 3\nbar.sync 0;\n.loc 1 2 3").replace("E:\n", "E:\n.loc 1 5 3\nbar.sync 0;\n")
 EARLY_BARRIER = BLOCK_READS.replace("block_reads", "early_barrier").replace("setp.ne.u32 %p2", ".loc 1 6 3\nbar.sync 0;\nsetp.ne.u32 %p2").replace("B: bar.sync 0;\n", "B:\n")
+# Each thread of a block reads its element, and thread 0 hands the elements back without a barrier to a block that overwrites them.
+OWN = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n"
+HANDS_BACK = kernel("hands_back", "dfo", OWN + ".loc 1 9 3\nld.global.f32 %f1, [%rd4];\nst.relaxed.gpu.global.f32 [%rd3], %f1;\n@%p2 bra E;\n.loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\nE:\n")
+OVERWRITES = kernel("overwrites", "df", OWN + "@%p2 bra B;\n.loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
+                    ".loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\n")
 # The data are stored in one of two branches.
 BRANCHES = FOR_BLOCK.replace("for_block", "branches").replace("st.global.f32", "setp.eq.u64 %p2, %rd2, 0;\n@%p2 bra A;\nst.global.f32").replace(
     "setp.ne.u32 %p1", "bra.uni B;\nA: st.global.f32 [%rd3], 0f00000000;\nB: .loc 1 3 3\nsetp.ne.u32 %p1")
@@ -92,7 +97,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -157,6 +162,10 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
 """),
     ("launch send args data+4 flag\nlaunch early_barrier block 2 args data flag\n",
      "  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:6 comes before flags.cu:7\n"),
+    # The read may also see the value that overwrites it: the flag leads from the reader's block to the writer's.
+    *((launches, "  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:9 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n")
+      for launches in ("launch hands_back block 2 args data flag out\nlaunch overwrites block 2 args data flag\n",
+                       "launch overwrites block 2 args data flag\nlaunch hands_back block 2 args data flag out\n")),
     # a copy, with its source and its destination
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2

@@ -457,9 +457,9 @@ TEST_F(domains_command, try_says_the_number_of_runs_beforehand_and_stops_when_th
   const std::string of = "try --force --remote=^put$ --output=out --runs=4 ";
   const std::string counted = "-- sh -c 'echo >> runs; exec \"" DOMAINS_PROGRAM "\" table race'";
   const result turns = command(of + counted, "FAKE_DRIVER_QUIET=1");
-  EXPECT_NE(
-      turns.said.find("the program runs once; if that run does not show a gain, it runs 6 to 12 times more, in one mode each"),
-      std::string::npos)
+  EXPECT_NE(turns.said.find(
+                "the program runs once; if that run does not show a gain, it runs again 6 to 12 times, in one mode per run"),
+            std::string::npos)
       << turns.said;
   EXPECT_EQ(text_of(folder_ / "runs"), "\n") << "one run";
   fs::remove(folder_ / "runs");
@@ -561,8 +561,9 @@ TEST_F(domains_command, streams_and_graphs_that_begin_in_another_order_in_other_
 TEST_F(domains_command, a_graph_that_device_code_may_launch_is_tried_in_runs_of_one_mode_each) {
   const result r = command("try --force --remote=^put$ --runs=1 --output=out" PROGRAM "table graph");
   EXPECT_EQ(r.status, 0) << r.said;
-  EXPECT_NE(r.said.find("so its nodes cannot change their domain during a run: the program now runs 3 times, in one mode each"),
-            std::string::npos)
+  EXPECT_NE(
+      r.said.find("so its nodes cannot change their domain during a run: the program now runs 3 times, in one mode per run"),
+      std::string::npos)
       << r.said;
   const auto run = [](const std::string& put, const std::string& graph) {
     return "node put " + put + " flags=5\nnode small domain=-1 map=-1 flags=5\n" + graph + "\n";

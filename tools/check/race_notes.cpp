@@ -39,6 +39,13 @@ class synchronization {
       return {};
     }
     find_flag();
+    if (read_ == nullptr) {  // a race has no direction: the flag may be meant to order the second access before the first
+      std::swap(first_, second_);
+      find_flag();
+    }
+    if (read_ == nullptr) {
+      std::swap(first_, second_);
+    }
     return {first_, second_, write_, read_};
   }
 
@@ -147,6 +154,12 @@ class synchronization {
       const bool by_reader = r.thread == second_->thread && r.number < second_->number;
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
       const bool for_reader = !one_block && r.thread != second_->thread && block_of(r.thread) == block_of(second_->thread);
+      // A barrier of the block separates them in the wrong order.
+      const bool too_early = for_writer && arrivals(w, true).size() < arrivals(*first_, true).size();
+      const bool too_late = for_reader && arrivals(r, true).size() > arrivals(*second_, true).size();
+      if (too_early || too_late) {
+        continue;
+      }
       const int strong = w.event.strong && r.event.strong ? 4 : 0;
       if (one_block && strong == 0) {
         continue;  // within a block, weak accesses are more likely to be data than a flag

@@ -425,8 +425,8 @@ class repairer {
       if (block_of(*x) == block_of(*y)) {
         add(*x, *y, true);
       } else if (h.read != nullptr) {
-        add(*x, *h.write, false);
-        add(*h.read, *y, false);
+        add(*h.first, *h.write, false);
+        add(*h.read, *h.second, false);
       } else {
         const auto [k, from] = edited_.origin(x->thread, x->event.pc);
         const auto [other, to] = edited_.origin(y->thread, y->event.pc);

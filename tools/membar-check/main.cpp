@@ -151,7 +151,7 @@ void explore(checked_file& file, const request& how) {
       }
     }
     if (check::asks_launch_control(file.prepared.checked)) {
-      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");
+      file.warnings.emplace_back("assuming that every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");
     }
     for (std::string& race : check::accepted_races(file.prepared.checked, file.result)) {
       file.warnings.push_back(std::move(race));

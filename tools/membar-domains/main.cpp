@@ -281,8 +281,8 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
   bool in_graphs = false;
   bool known = false;
   say(asked.whole_runs ? "the program runs " + whole_runs_of(asked) + ": as it is, moved, and with a map that changes nothing"
-                       : "the program runs once; if that run does not show a gain, it runs " + whole_runs_of(asked) +
-                             " more, in one mode each");
+                       : "the program runs once; if that run does not show a gain, it runs again " + whole_runs_of(asked) +
+                             ", in one mode per run");
   if (!asked.whole_runs) {
     results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
     ended = results.back().ended;
@@ -302,7 +302,7 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
       say((in_graphs ? "a graph with listed kernels could not be instantiated twice, so its nodes cannot change their domain "
                        "during a run"
                      : "turns within one run did not yield enough measurements") +
-          std::string(": the program now runs ") + whole_runs_of(asked) + ", in one mode each");
+          std::string(": the program now runs ") + whole_runs_of(asked) + ", in one mode per run");
     }
     results.clear();
     if (!run_in_each_mode(asked, list, rules, results, ended)) {

@@ -76,8 +76,8 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
 /// number.
 ///
 /// Synchronizes like `try_wait` with a condition. `step` is the total that all senders add between two waits; it is 1 for a
-/// signal<set>. With several senders, no sender may add for the next wait before this wait is over, because its addition would
-/// count for this wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a group barrier.
+/// signal<set>. With several senders, no sender may add to the signal for the next wait until this wait has returned, because
+/// the addition would count toward this wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a group barrier.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,

@@ -83,7 +83,7 @@ struct transport<peer_reach> {
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
                                     pe other) noexcept {
     put(group, reach, to, from, bytes, other);
-    // The barrier orders the group's stores before the release, which is cumulative. After it, `from` may be reused.
+    // The barrier orders the group's stores before the release, which is cumulative. After the barrier, `from` may be reused.
     Group::sync();
     if (Group::rank() == 0) {
       notify<Kind>(signal_reach, word, value, other, release);
