@@ -201,7 +201,7 @@ template <thread_scope Scope>
 /// @name Mbarriers
 /// @{
 /// `mbarrier.init`. If a test has no such instruction, the mbarrier is initialized from the beginning. An operation that is not
-/// ordered after the initialization makes the mbarrier undefined: no thread waits at it, and it orders nothing.
+/// ordered after the initialization makes the mbarrier undefined: waits on it do not block, and it orders nothing.
 [[nodiscard]] constexpr instruction init(variable barrier, int expected) noexcept {
   instruction i = detail::on_mbarrier(opcode::mbarrier_init, barrier, memory_order::relaxed, thread_scope::block);
   i.arrives = false;
