@@ -84,8 +84,8 @@ class synchronization {
     if (blamed_ != 2 || read_ != nullptr || (first_->event.strong && second_->event.strong)) {
       return;
     }
-    const thread_context& x = model::at(program_.threads, issuer(first_->thread));
-    const thread_context& y = model::at(program_.threads, issuer(second_->thread));
+    const thread_context& x = model::at(program_.threads, issuer_of(program_, first_->thread));
+    const thread_context& y = model::at(program_.threads, issuer_of(program_, second_->thread));
     if (&x == &y || x.where.host || y.where.host || x.block_number != y.block_number) {
       return;
     }
@@ -96,12 +96,6 @@ class synchronization {
                      (is_copy(*first_) || is_copy(*second_)
                           ? ", before the copy starts or after the thread that started it has waited for its completion"
                           : ""));
-  }
-
-  /// Returns the thread whose code performs a thread's events: for an asynchronous copy, a thread that started it.
-  [[nodiscard]] int issuer(int thread) const {
-    const int starter = model::at(program_.threads, thread).copies_of;
-    return starter < 0 ? thread : starter;
   }
 
   void add_access(const trace_event& e, const trace_event& other) {
@@ -136,7 +130,9 @@ class synchronization {
 
   [[nodiscard]] bool is_copy(const trace_event& e) const { return model::at(program_.threads, e.thread).copies_of >= 0; }
   [[nodiscard]] int block_of(int thread) const { return model::at(program_.threads, thread).block_number; }
-  [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, issuer(e.thread), *e.at); }
+  [[nodiscard]] std::string place(const trace_event& e) const {
+    return place_of(program_, issuer_of(program_, e.thread), *e.at);
+  }
 
   /// Finds the flag: the last read of a value that the first access's thread, or otherwise its block, has written. The second
   /// access's thread, or otherwise its block, must perform the read. A flag with strong accesses on both sides is preferred to

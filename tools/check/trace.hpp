@@ -26,6 +26,12 @@ using namespace ptx;
 /// no object is near the address, returns an empty string.
 [[nodiscard]] std::string object_text(const program& p, std::uint64_t address);
 
+/// Returns the thread whose code an event executes: for an asynchronous copy, the thread that started it.
+[[nodiscard]] inline int issuer_of(const program& p, int thread) {
+  const int issuer = model::at(p.threads, thread).copies_of;
+  return issuer < 0 ? thread : issuer;
+}
+
 /// Describes a thread, for example "thread 2 (worker, block 1, thread 0)". The text includes its device and its memory
 /// synchronization domain if the program has several.
 [[nodiscard]] std::string thread_text(const program& p, int thread);

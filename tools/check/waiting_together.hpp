@@ -3,7 +3,7 @@
 /// Threads that wait together: a block that polls with a voting barrier, a warp that polls with votes or shuffles, or a block
 /// or warp that passes on the polled flag in shared memory.
 ///
-/// A thread is said to have returned if it is at the head of a loop in the same state as before, and has since then only read,
+/// A thread *has returned* if it is at the head of a loop in the same state as before, and has since then only read,
 /// synchronized with other threads and written to shared memory. Threads wait together if all threads that synchronized in
 /// these iterations have returned, the iterations have the same sync points, and the shared memory that they wrote has its
 /// earlier values again. In addition, no other thread of the block may be able to read this memory. The exploration also

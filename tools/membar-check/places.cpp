@@ -34,11 +34,6 @@ bool is_statement(const check::program& p, int thread, const instruction_places&
   return p.threads[static_cast<std::size_t>(thread)].where.host && !places.own.path.empty();
 }
 
-int issuer_of(const check::program& p, int thread) {
-  const int issuer = p.threads[static_cast<std::size_t>(thread)].copies_of;
-  return issuer < 0 ? thread : issuer;
-}
-
 std::vector<std::string> places_of_finding(const check::program& p, const check::finding& f) {
   constexpr std::size_t most = 2;
   std::vector<std::string> result;

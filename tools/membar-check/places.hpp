@@ -28,9 +28,6 @@ struct instruction_places {
 /// Returns whether an instruction with these positions is a statement of a scenario's host thread rather than PTX.
 [[nodiscard]] bool is_statement(const membar::check::program& p, int thread, const instruction_places& places);
 
-/// Returns the thread whose code an event executes: for an asynchronous copy, the thread that started it.
-[[nodiscard]] int issuer_of(const membar::check::program& p, int thread);
-
 /// Returns at most two source lines for a finding: those of the accesses at fault, or the positions of the threads.
 [[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
