@@ -88,7 +88,7 @@ TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
   EXPECT_EQ(m.files[1], "/a/lock.cu");
 }
 
-TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
+TEST(ptx_reader, finds_the_innermost_and_the_outermost_line_that_is_in_no_library) {
   const check::ptx_module m = check::read_ptx(R"(.version 9.0
 .target sm_90
 .address_size 64
@@ -115,24 +115,30 @@ TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
   st.global.u32 [x], 3;
   .loc 1 41 3
   call.uni called, ();
+  .loc 1 50 3
+  .loc 4 9 3, function_name $L3, inlined_at 1 50 3
+  .loc 2 12 3, function_name $L1, inlined_at 4 9 3
+  st.global.u32 [x], 5;
   ret;
 }
 	.file	1 "/home/me/cuda/kernel.cu"
 	.file	2 "/usr/local/cuda/include/cccl/cuda/std/__atomic/load.h"
 	.file	3 "/usr/local/cuda/include/cub/block.cuh"
+	.file	4 "/home/me/cuda/helper.cuh"
 )");
   const check::kernel_code k = check::decode_kernel(m, check::layout_of(m), m.functions[1]);
-  std::vector<std::array<int, 4>> places;
+  std::vector<std::array<int, 6>> places;
   for (const check::instruction& i : k.code) {
     if (i.code == check::op::store) {
-      places.push_back({i.file, i.source_line, i.caller_file, i.caller_line});
+      places.push_back({i.file, i.source_line, i.user_file, i.user_line, i.caller_file, i.caller_line});
     }
   }
-  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},  // Not the line before it in the text.
+  EXPECT_EQ(places, (std::vector<std::array<int, 6>>{{2, 12, 1, 20, 1, 20},  // Not the line before it in the text.
                                                      // Code without a line number of its own belongs to the previous line.
-                                                     {2, 12, 1, 20},
-                                                     {1, 8, 1, 8},       // A user-defined function that a library calls.
-                                                     {2, 12, 1, 41}}));  // A function that is called and not inlined.
+                                                     {2, 12, 1, 20, 1, 20},
+                                                     {1, 8, 1, 8, 1, 8},       // A user-defined function that a library calls.
+                                                     {2, 12, 1, 41, 1, 41},    // A function that is called and not inlined.
+                                                     {2, 12, 4, 9, 1, 50}}));  // A user-defined function that calls a library.
 }
 
 TEST(ptx_reader, reads_registers_of_nested_blocks_as_their_own) {

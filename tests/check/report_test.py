@@ -64,6 +64,15 @@ OWN = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd
 HANDS_BACK = kernel("hands_back", "dfo", OWN + ".loc 1 9 3\nld.global.f32 %f1, [%rd4];\nst.relaxed.gpu.global.f32 [%rd3], %f1;\n@%p2 bra E;\n.loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\nE:\n")
 OVERWRITES = kernel("overwrites", "df", OWN + "@%p2 bra B;\n.loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                     ".loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\n")
+# In each of two rounds, block 0 waits for the flag and fills a slot, and block 1 reads it. The functions are inlined at line 5.
+# Block 1 has no barrier before its thread 0 hands the slot back.
+CALLED = ", function_name f, inlined_at 1 5 3\n"
+POLLS = "{0}:\n@%p2 bra B{0};\n.loc 1 {1} 10" + CALLED + "L{0}: ld.acquire.gpu.global.u32 %r1, [{2}];\nsetp.lt.u32 %p1, %r1, %r3;\n@%p1 bra L{0};\nB{0}: bar.sync 0;\n"
+ROUNDS = kernel("rounds", "dfo", ".loc 1 5 3\n" + OWN + "add.u64 %rd5, %rd2, 4;\nmov.u32 %r3, 0;\nmov.u32 %r4, %ctaid.x;\nsetp.eq.u32 %p1, %r4, 1;\n@%p1 bra OUT;\n" +
+                POLLS.format("IN", 1, "%rd5") + ".loc 1 2 3" + CALLED + "st.global.f32 [%rd4], 0f3FC00000;\nadd.u32 %r3, %r3, 1;\nbar.sync 0;\n@%p2 bra I;\n.loc 1 3 3" + CALLED +
+                "st.release.gpu.global.u32 [%rd2], %r3;\nI: setp.lt.u32 %p1, %r3, 2;\n@%p1 bra IN;\nbra.uni E;\nOUT: mov.u32 %r3, 1;\n" +
+                POLLS.format("R", 7, "%rd2") + ".loc 1 9 3" + CALLED + "ld.global.f32 %f1, [%rd4];\nst.relaxed.gpu.global.f32 [%rd3], %f1;\n@%p2 bra J;\n.loc 1 10 3" + CALLED +
+                "st.release.gpu.global.u32 [%rd5], %r3;\nJ: add.u32 %r3, %r3, 1;\nsetp.le.u32 %p1, %r3, 2;\n@%p1 bra R;\nE:\n")
 # The data are stored in one of two branches.
 BRANCHES = FOR_BLOCK.replace("for_block", "branches").replace("st.global.f32", "setp.eq.u64 %p2, %rd2, 0;\n@%p2 bra A;\nst.global.f32").replace(
     "setp.ne.u32 %p1", "bra.uni B;\nA: st.global.f32 [%rd3], 0f00000000;\nB: .loc 1 3 3\nsetp.ne.u32 %p1")
@@ -97,7 +106,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -118,6 +127,14 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   > 1: flags.cu:9: *out = *data;   // reads 1.5 from data, written by thread 0 event 0
   --events=all shows all 5 events
   --repair searches for orders, scopes, fences and barriers that make the scenario verified
+"""),
+    # The flag that is read in the second round says nothing about the first round.
+    ("memory turns u32[2]\nlaunch rounds grid 2 block 2 args data turns out\n", """\
+  data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
+  flags.cu:10 writes turns+4 on behalf of its block, and no barrier orders flags.cu:9 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it
+  thread 2 (rounds, block 1, thread 0)
+    5: flags.cu:10: }   [called at flags.cu:5]   // writes 1 to turns+4
+  thread 0 (rounds, block 0, thread 0)
 """),
     # A fence in another branch is not reported as a fence in the wrong place.
     ("launch roles grid 2 args data flag out\n",

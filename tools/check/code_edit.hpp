@@ -4,7 +4,7 @@
 ///
 /// A change applies to a site: the instructions with the same opcode that come from the same source line. Copies of the line
 /// that the compiler made by inlining or unrolling are changed together, as they would be if the source were changed. If a line
-/// of a header is inlined at several lines of another file, each of these lines has a site of its own. If the PTX has no line
+/// of a library is inlined at several lines of the program, each of these lines has a site of its own. If the PTX has no line
 /// information, each instruction is a site.
 #pragma once
 
@@ -149,8 +149,8 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
                                      [&](const thread_context& t) { return t.kernel == &kernel && t.block_size() > 32; });
   const std::set<int> targets = jump_targets(kernel);
   const auto line = [](const instruction& i) {
-    const bool called = i.caller_line > 0;
-    return std::tuple(called ? i.caller_file : i.file, called ? i.caller_line : i.source_line, i.source_line == 0 ? i.line : 0);
+    const bool known = i.user_line > 0;
+    return std::tuple(known ? i.user_file : i.file, known ? i.user_line : i.source_line, i.source_line == 0 ? i.line : 0);
   };
   std::map<std::tuple<bool, std::tuple<int, int, int>, std::tuple<int, int, int>>, std::size_t> known;
   for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
@@ -192,11 +192,10 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
         continue;
       }
       const bool lines = i.source_line > 0 && !runs->where.host;
-      const std::string& file = lines ? model::at(kernel.files, i.file) : std::string();
-      const bool by_caller = i.file != i.caller_file && (file.size() < 3 || file.substr(file.size() - 3) != ".cu");
+      const bool called = lines && (i.file != i.user_file || i.source_line != i.user_line);
       const auto [it, fresh] =
           known.try_emplace(std::tuple(lines ? -1 : first_copy(p, k), lines ? -1 : pc, i.file, i.source_line,
-                                       by_caller ? i.caller_file : 0, by_caller ? i.caller_line : 0, opcode_of(i)),
+                                       called ? i.user_file : 0, called ? i.user_line : 0, opcode_of(i)),
                             result.size());
       if (fresh) {
         result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &i});
@@ -269,6 +268,8 @@ class edited_program {
     f.line = i.line;
     f.file = i.file;
     f.source_line = i.source_line;
+    f.user_file = i.user_file;
+    f.user_line = i.user_line;
     f.caller_file = i.caller_file;
     f.caller_line = i.caller_line;
     f.text = strength_text(f, s) + ";";

@@ -150,10 +150,8 @@ class synchronization {
       const bool by_reader = r.thread == second_->thread && r.number < second_->number;
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
       const bool for_reader = !one_block && r.thread != second_->thread && block_of(r.thread) == block_of(second_->thread);
-      // A barrier of the block separates them in the wrong order.
-      const bool too_early = for_writer && arrivals(w, true).size() < arrivals(*first_, true).size();
-      const bool too_late = for_reader && arrivals(r, true).size() > arrivals(*second_, true).size();
-      if (too_early || too_late) {
+      // In another iteration of a loop, a flag may be accessed on the wrong side of a barrier.
+      if ((for_writer && !may_precede(*first_, w)) || (for_reader && !may_precede(r, *second_))) {
         continue;
       }
       const int strong = w.event.strong && r.event.strong ? 4 : 0;
@@ -167,6 +165,16 @@ class synchronization {
         read_ = &r;
       }
     }
+  }
+
+  /// Returns whether `x` comes before `y` of another thread of the block, or would if the code had another barrier.
+  [[nodiscard]] bool may_precede(const trace_event& x, const trace_event& y) const {
+    const auto passed_by_x = arrivals(x, true).size();
+    const auto passed_by_y = arrivals(y, true).size();
+    const auto is_between = [&](const trace_event* a) { return x.event.pc < a->event.pc && a->event.pc < y.event.pc; };
+    const bool has_barrier =
+        std::ranges::any_of(arrivals(x, false), is_between) || std::ranges::any_of(arrivals(y, true), is_between);
+    return passed_by_x < passed_by_y || (passed_by_x == passed_by_y && !has_barrier);
   }
 
   /// Returns the arrivals of `e`'s thread at block barriers, before or after `e`.

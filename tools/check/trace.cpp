@@ -254,13 +254,13 @@ std::string thread_text(const program& p, int thread) {
 
 namespace {
 
-/// Returns the position of an instruction in the source, for example "a.cu:3". For inlined code, returns the position of the
-/// call. Returns an empty string if the position is unknown.
+/// Returns the position of an instruction in the source, for example "a.cu:3". For the code of a library, returns the position
+/// of the call. Returns an empty string if the position is unknown.
 [[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
-  const bool called = i.caller_line > 0;
-  const auto file = static_cast<std::size_t>(std::max(called ? i.caller_file : i.file, 0));
-  const int number = called ? i.caller_line : i.source_line;
+  const bool known = i.user_line > 0;
+  const auto file = static_cast<std::size_t>(std::max(known ? i.user_file : i.file, 0));
+  const int number = known ? i.user_line : i.source_line;
   return number > 0 && file < files.size() ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(number)
                                            : std::string();
 }
@@ -274,8 +274,8 @@ std::string place_of(const program& p, int thread, const instruction& i) {
 
 std::string places_text(const program& p, int thread, const instruction& x, const instruction& y) {
   const auto place = [](const instruction& i) {
-    return std::array<int, 5>{i.caller_line > 0 ? i.caller_file : i.file, i.caller_line > 0 ? i.caller_line : i.source_line,
-                              i.file, i.source_line, i.line};
+    return std::array<int, 5>{i.user_line > 0 ? i.user_file : i.file, i.user_line > 0 ? i.user_line : i.source_line, i.file,
+                              i.source_line, i.line};
   };
   const bool in_order = place(x) < place(y);
   const std::string first = source_place(p, thread, in_order ? x : y);

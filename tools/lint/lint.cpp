@@ -21,7 +21,7 @@ place place_of(const ptx::kernel_code& kernel, pc_t pc) {
     return file > 0 && static_cast<std::size_t>(file) < kernel.files.size() ? kernel.files[static_cast<std::size_t>(file)]
                                                                             : std::string();
   };
-  place result{name(i.file), i.source_line, name(i.caller_file), i.caller_line, i.line, i.text};
+  place result{name(i.file), i.source_line, name(i.user_file), i.user_line, i.line, i.text};
   if (result.caller_line == 0 || (result.caller_file == result.file && result.caller_line == result.line)) {
     result.caller_file.clear();
   }

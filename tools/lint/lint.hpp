@@ -17,7 +17,7 @@ namespace membar::lint {
 struct place {
   std::string file;  ///< the source file; empty if the PTX does not name it
   int line = 0;
-  std::string caller_file;  ///< the position of the inlined call in the kernel's own source; empty if nothing was inlined
+  std::string caller_file;  ///< for a library's code: the position of the call in the program; otherwise empty
   int caller_line = 0;
   int ptx_line = 0;
   std::string opcode{};

@@ -157,17 +157,17 @@ struct loaded_kernel {
 const char* const nothing_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
 
-/// Returns the source line of an instruction. For an inlined function, this is the line of the call in the kernel. Without line
-/// information, returns the text of the instruction.
+/// Returns the source line of an instruction. For a library's function, this is the line of the call. Without line information,
+/// returns the text of the instruction.
 std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   const auto name = [&](int file) {
     return file > 0 && static_cast<std::size_t>(file) < code.files.size()
                ? std::filesystem::path(code.files[static_cast<std::size_t>(file)]).filename().string()
                : std::string();
   };
-  const bool calls = i.caller_line > 0 && !name(i.caller_file).empty();
-  const int line = calls ? i.caller_line : i.source_line;
-  const std::string file = name(calls ? i.caller_file : i.file);
+  const bool known = i.user_line > 0 && !name(i.user_file).empty();
+  const int line = known ? i.user_line : i.source_line;
+  const std::string file = name(known ? i.user_file : i.file);
   return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
 }
 

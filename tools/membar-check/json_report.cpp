@@ -35,6 +35,9 @@ void add_instruction(json& to, const check::program& p, int thread, const check:
   if (!places.own.path.empty()) {
     to["source"] = place_json(places.own);
   }
+  if (places.user != places.own) {
+    to["shown"] = place_json(places.user);
+  }
   if (!places.caller.path.empty()) {
     to["caller"] = place_json(places.caller);
   }

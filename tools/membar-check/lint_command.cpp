@@ -60,7 +60,7 @@ std::string demangled(const std::string& name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Returns the line to show for a position. For an inlined function, it is the line of the call in the kernel's own source.
+/// Returns the line to show for a position. For a library's code, this is the line of the call.
 std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }

@@ -23,10 +23,12 @@ instruction_places places_of(const check::program& p, int thread, const check::i
     const bool known = file > 0 && static_cast<std::size_t>(file) < files.size() && line > 0;
     return known ? source_place{files[static_cast<std::size_t>(file)], line} : source_place{};
   };
-  instruction_places result{place(i.file, i.source_line), place(i.caller_file, i.caller_line)};
-  if (result.own.path.empty() || (result.caller.path == result.own.path && result.caller.line == result.own.line)) {
-    result.caller = {};
+  instruction_places result{place(i.file, i.source_line), place(i.user_file, i.user_line), place(i.caller_file, i.caller_line)};
+  if (result.own.path.empty()) {
+    return {};
   }
+  result.user = result.user.path.empty() ? result.own : result.user;
+  result.caller = result.caller == result.own ? source_place{} : result.caller;
   return result;
 }
 
@@ -74,7 +76,7 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
   const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),
                                [](const check::instruction& i) { return i.code >= check::op::branch; });
   const auto line = [](const check::instruction& i) {
-    return i.caller_line > 0 ? std::pair(i.caller_file, i.caller_line) : std::pair(i.file, i.source_line);
+    return i.user_line > 0 ? std::pair(i.user_file, i.user_line) : std::pair(i.file, i.source_line);
   };
   const bool same_file = at != code.end() && line(*at).first == line(*site.first).first && line(*at).second > 0;
   const bool follows = same_file && line(*at).second > line(*site.first).second;

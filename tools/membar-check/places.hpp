@@ -16,12 +16,14 @@ namespace membar_check {
 struct source_place {
   std::string path{};  ///< empty if it is unknown
   int line = 0;
+  [[nodiscard]] friend auto operator<=>(const source_place&, const source_place&) = default;
 };
 
-/// The source position of an instruction. For inlined code, `caller` is the position of the call.
+/// The source position of an instruction.
 struct instruction_places {
   source_place own{};
-  source_place caller{};
+  source_place user{};    ///< the line to show first: `own` or, for a library's code, the line of the call
+  source_place caller{};  ///< for an inlined function: the outermost call
 };
 [[nodiscard]] instruction_places places_of(const membar::check::program& p, int thread, const membar::check::instruction& i);
 

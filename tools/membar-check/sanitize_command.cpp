@@ -75,11 +75,24 @@ class allowed_findings {
   }
 
   [[nodiscard]] bool allow(const sanitize::sanitizer_finding& f) const {
+    const check::program& p = *f.found.whole;
     std::string text = f.found.message;
-    for (const std::string& place : f.places) {
-      text += "\n" + place;
+    const auto add = [&](int thread, const check::instruction& i) {
+      text += "\n" + check::place_of(p, thread, i);
+      const instruction_places places = places_of(p, thread, i);
+      for (const source_place& one : {places.own, places.user, places.caller}) {
+        text += "\n" + one.path + ":" + std::to_string(one.line);
+      }
+    };
+    for (const check::trace_event& e : f.found.events) {
+      add(e.thread, *e.at);
     }
-    for (const check::thread_context& c : f.found.whole->threads) {
+    for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
+      if (f.found.waiting[t] != nullptr) {
+        add(static_cast<int>(t), *f.found.waiting[t]);
+      }
+    }
+    for (const check::thread_context& c : p.threads) {
       text += "\n" + c.kernel->name;
     }
     return std::ranges::any_of(entries_, [&](const std::vector<std::string>& all) {
@@ -179,7 +192,6 @@ class replays {
       f.found.whole = std::make_shared<const check::program>(check::whole_program(whole_.checked, f.found));
       f.found.events.clear();
       show_few(f.found.waiting);
-      f.places = places_of_finding(*f.found.whole, f.found);
     }
   }
 

@@ -131,13 +131,13 @@ class sarif_writer final : public report {
   void end() override { to_.write(out_); }
 
  private:
-  /// Returns the source locations of an instruction. The line of the caller comes first. If the PTX has no line information,
+  /// Returns the source locations of an instruction. For a library's code, this is the line of the call. If the PTX has no line information,
   /// returns a location in the checked file.
   [[nodiscard]] static json place_in(const check::program& p, const std::string& file, int thread,
                                      const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);
-    const source_place& place = places.caller.path.empty() ? places.own : places.caller;
-    return place.path.empty() ? sarif_document::location(file, 0) : sarif_document::location(place.path, place.line);
+    return places.user.path.empty() ? sarif_document::location(file, 0)
+                                    : sarif_document::location(places.user.path, places.user.line);
   }
 
   std::ostream& out_;

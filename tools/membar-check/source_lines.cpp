@@ -53,7 +53,11 @@ std::string source_lines::shown(const check::program& p, int thread, const check
     const std::string source = line(place.path, place.line);
     return name(place) + ": " + (source.empty() ? i.text : source);
   };
-  return places.caller.path.empty() ? text(places.own) : text(places.caller) + "   [in " + name(places.own) + "]";
+  const std::string inner = places.own == places.user ? "" : "in " + name(places.own);
+  const std::string outer =
+      places.caller.path.empty() || places.caller == places.user ? "" : "called at " + name(places.caller);
+  const std::string both = inner + (inner.empty() || outer.empty() ? "" : ", ") + outer;
+  return text(places.user) + (both.empty() ? "" : "   [" + both + "]");
 }
 
 std::string with_comment(const std::string& line, const std::string& comment) {

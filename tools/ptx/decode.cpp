@@ -357,18 +357,18 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Returns the source line that a reader would look at first. The candidates are the statement's own line and the lines of
-  /// the calls that led to it. The result is the outermost line outside libraries or, if all are in libraries, the outermost
-  /// line.
-  [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
-    const ptx_place* result = nullptr;
+  /// Returns the innermost and the outermost source line outside libraries, among the statement's own line and the lines of the
+  /// calls that led to it. If all are in libraries, both are the outermost line.
+  [[nodiscard]] std::pair<const ptx_place*, const ptx_place*> user_lines_of(const ptx_statement& s) const {
+    std::pair<const ptx_place*, const ptx_place*> result{};
     bool own = false;
     const auto look = [&](int place) {
       for (int p = place; p >= 0; p = module_.places[static_cast<std::size_t>(p)].inlined_at) {
         const ptx_place& one = module_.places[static_cast<std::size_t>(p)];
         const auto file = static_cast<std::size_t>(one.file);
         const bool library = one.line == 0 || (file < module_.files.size() && is_library(module_.files[file]));
-        result = !library || !own ? &one : result;
+        result.first = own ? result.first : &one;
+        result.second = !library || !own ? &one : result.second;
         own = own || !library;
       }
     };
@@ -382,7 +382,9 @@ class kernel_decoder {
     i.line = s.line;
     i.file = s.file;
     i.source_line = s.source_line;
-    if (const ptx_place* const caller = caller_of(s); caller != nullptr) {
+    if (const auto [user, caller] = user_lines_of(s); user != nullptr) {
+      i.user_file = user->file;
+      i.user_line = user->line;
       i.caller_file = caller->file;
       i.caller_line = caller->line;
     }

@@ -314,7 +314,9 @@ struct instruction {
   int line = 0;  ///< the line in the PTX text
   int file = 0;
   int source_line = 0;
-  int caller_file = 0;
+  int user_file = 0;  ///< the line that reports show: the innermost line of the inlined calls that is not in a library
+  int user_line = 0;
+  int caller_file = 0;  ///< the outermost line of the inlined calls that is not in a library
   int caller_line = 0;
   std::string text{};
   std::string reason{};  ///< for instructions that are accepted but not executed: the reason, and what to do about it

@@ -98,11 +98,12 @@ struct ptx_module {
   std::vector<ptx_place> places{};
 };
 
-/// Returns whether a file belongs to CUDA, to a library that comes with CUDA, or to membar, and not to the program.
+/// Returns whether a file belongs to CUDA, to a library that comes with CUDA, to CUTLASS or to membar, and not to the program.
 [[nodiscard]] inline bool is_library(std::string_view path) noexcept {
-  constexpr std::string_view folders[] = {"/cuda/std/",       "/cuda/__",         "/include/cuda/",   "/include/cccl/",
-                                          "/include/cub/",    "/cub/cub/",        "/include/thrust/", "/cooperative_groups",
-                                          "/include/membar/", "/include/nvshmem", "/include/crt/",    "-linux/include/"};
+  constexpr std::string_view folders[] = {
+      "/cuda/std/",       "/cuda/__",         "/include/cuda/", "/include/cccl/",   "/include/cutlass/",
+      "/include/cute/",   "/include/cub/",    "/cub/cub/",      "/include/thrust/", "/cooperative_groups",
+      "/include/membar/", "/include/nvshmem", "/include/crt/",  "-linux/include/"};
   for (const std::string_view folder : folders) {
     if (path.find(folder) != std::string_view::npos && !path.ends_with(".cu")) {
       return true;

@@ -13,13 +13,12 @@ namespace membar::sanitize {
 
 /// A finding of the runs.
 struct sanitizer_finding {
-  check::finding found{};             ///< its thread numbers are indices in `found.whole`
-  std::vector<std::string> places{};  ///< the source lines involved, in order
-  std::string object{};               ///< the name of the memory object involved; empty if there is none
-  std::string reading{};              ///< the reading of the PTX ISA on which the finding depends; empty if there is none
-  std::uint64_t count = 0;            ///< the number of times it was found
-  std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
-  std::uint64_t key = 0;              ///< a hash; findings with the same key are the same finding
+  check::finding found{};         ///< its thread numbers are indices in `found.whole`
+  std::string object{};           ///< the name of the memory object involved; empty if there is none
+  std::string reading{};          ///< the reading of the PTX ISA on which the finding depends; empty if there is none
+  std::uint64_t count = 0;        ///< the number of times it was found
+  std::uint64_t seed = 0;         ///< the seed of the first schedule that showed it
+  std::uint64_t key = 0;          ///< a hash; findings with the same key are the same finding
   bool unordered = false;         ///< whether it is a race between accesses that nothing orders, not even through another proxy
   bool polls = false;             ///< whether the schedule was cut short because its threads only poll; they may wait forever
   std::uint64_t last_change = 0;  ///< if `polls` is set: the number of instructions executed before the last change of

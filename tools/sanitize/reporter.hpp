@@ -71,7 +71,6 @@ class reporter {
     sanitizer_finding& f = add(key, view, status, std::move(message), {});
     f.found.thread = 0;
     f.found.waiting = {&model::at(view->threads[0].kernel->code, l.state->pc)};
-    f.places = {check::place_of(*view, 0, *f.found.waiting[0])};
     f.object = memory.thread == nullptr ? "" : check::object_text(*excerpt({memory.thread->key}), memory.address);
   }
 
@@ -98,7 +97,6 @@ class reporter {
     sanitizer_finding& f = add(key, view, check_status::hang, message, {});
     for (std::size_t k = 0; k < shown.size(); ++k) {
       f.found.waiting.push_back(&model::at(view->threads[k].kernel->code, shown[k]->state->pc));
-      f.places.push_back(check::place_of(*view, static_cast<int>(k), *f.found.waiting.back()));
     }
   }
 
@@ -286,7 +284,6 @@ class reporter {
       shown.event.base = nullptr;
       f.object = check::object_text(*view, e.address);
       f.found.waiting.push_back(nullptr);
-      f.places.push_back(check::place_of(*view, e.thread, *shown.at));
     }
     if (state_.recorded != nullptr && state_.recorded->until == key) {
       state_.stop();
