@@ -236,7 +236,7 @@ bench::description describe() {
           .interleaved = true,
           .keeps_repetitions = true,
           .fails_with_cases = false,
-          .options = {{"--all", "every victim during every noise in every arm (default: the decisive combinations)",
+          .options = {{"--all", "every victim under every kind of noise in every arm (default: the decisive combinations)",
                        [](const char*) { the_program.all = true; }},
                       {"--as_child", "", [](const char*) { the_program.as_child = true; }},
                       {"--peer=", "the GPU that NVLink stores and NCCL's all-reduce go to (default: the first on NVLink)",

@@ -194,7 +194,8 @@ std::string of_rank(int rank, const std::string& body, const std::string& label)
 }
 const std::string cluster_sync = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;";
 
-/// Rank 1 stores to global memory and arrives at rank 0's mbarrier, which waits and reads.
+/// Rank 1 stores to global memory and arrives at rank 0's mbarrier. Rank 0 waits for the phase and then
+/// reads.
 block_of_threads remote_arrival(const std::string& arrival, const std::string& waiting_order, const std::string& begin_order) {
   return {
       init(1) + "fence.mbarrier_init.release.cluster;",

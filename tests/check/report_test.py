@@ -315,7 +315,7 @@ def main():
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
-        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: a smaller launch may be searched completely\n", output), output)
+        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch\n", output), output)
         # In a small block, it does not show that a larger block needs another barrier. Repairs that are not shown are counted.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (

@@ -655,7 +655,7 @@ class Processes(Recorder):
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
-                self.assertIn("# from 2 processes that share memory; the devices are numbered by process\n", recorded.scenarios()["late_1"])
+                self.assertIn("# from 2 processes that share memory; each process has device numbers of its own\n", recorded.scenarios()["late_1"])
                 self.assertIn("\nmemory arg0 u32[16] at 0x1000000000 = 1 0 2 0 3 device 0\n", recorded.scenarios()["late_1"])
                 self.assertEqual(recorded.check("late_1"), "race")
 

@@ -348,7 +348,7 @@ def main():
         code, _, err = run("--suppressions=bad", "racy.scenario")
         expect("a wrong suppression is an error", code == 2 and "bad:1" in err, err)
         code, out, _ = run("--confirm", "--schedules=3", "racy.scenario")
-        expect("confirmed", code == 1 and "    confirmed: membar-check also finds this error in the schedule" in out, out)
+        expect("confirmed", code == 1 and "    confirmed: membar-check finds the same error when it replays the schedule (" in out, out)
         (folder / "large.scenario").write_text("source k.ptx\nmemory x u32\nlaunch racy grid 256 block 256 args x\n")
         code, out, _ = run("--confirm", "--schedules=1", "large.scenario")
         expect("too large to be confirmed", code == 1 and "    not confirmed: the launches have 65536 threads, and the checker replays at most 4096: make the grid or the block smaller\n" in out, out)

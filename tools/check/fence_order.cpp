@@ -24,8 +24,8 @@
 // precedes the access. An order of all fences relates more pairs than the model requires, so if it breaks no axiom, an order
 // with fewer pairs breaks none either. If it breaks an axiom, the search looks for another order.
 //
-// *Why two accesses are ordered in every order.* A fence g is said to know a write if the write, or a read that observes the
-// write, precedes g. Suppose that an access to that location follows fence f, and that the access is older than the write or is
+// *Why two accesses are ordered in every order.* A fence g *knows* a write if the write, or a read that observes the write,
+// precedes g. Suppose that an access to that location follows fence f, and that the access is older than the write or is
 // the write itself. Then ordering g before f would break Coherence or Causality. Therefore f is before g, and everything that
 // precedes f precedes everything that follows g. This is how a fence in each thread orders the data that the last block of a
 // grid reads.

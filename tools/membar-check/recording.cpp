@@ -750,8 +750,8 @@ class scenario_writer {
       processes.insert(l->process);
     }
     if (processes.size() > 1) {
-      out +=
-          "# from " + std::to_string(processes.size()) + " processes that share memory; the devices are numbered by process\n";
+      out += "# from " + std::to_string(processes.size()) +
+             " processes that share memory; each process has device numbers of its own\n";
     }
     for (const recorded_launch* l : launches_) {
       out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +

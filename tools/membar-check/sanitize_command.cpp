@@ -174,9 +174,9 @@ class replays {
     }
     std::size_t steps = 0;
     const check::check_result r = followed(f, steps);
-    return r.status == f.found.status
-               ? "confirmed: membar-check also finds this error in the schedule, which has " + std::to_string(steps) + " events"
-               : "not confirmed: " + r.found.message;
+    return r.status == f.found.status ? "confirmed: membar-check finds the same error when it replays the schedule (" +
+                                            std::to_string(steps) + " events)"
+                                      : "not confirmed: " + r.found.message;
   }
 
   /// If a finding is about threads that only poll, and the checker finds that they poll forever, changes the finding's status

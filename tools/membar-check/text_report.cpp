@@ -224,7 +224,7 @@ class text_writer final : public report {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
         out_ << "  no repair was found, but not all of the " << found.explorations
-             << " explorations were completed: a smaller launch may be searched completely";
+             << " explorations were completed: try a smaller launch";
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")

@@ -93,13 +93,13 @@ def memory_ladder(results, page):
                   [[kind.replace("_", " "), *[of.get(at, "") for at in sizes]] for kind, of in bandwidth.items()])
     strides = {kind: {int(at): figures["useful_GB_per_s"] for (what, of, at), figures in rows.items() if (what, of) == ("stride", kind)}
                for kind in ("l2", "global")}
-    text += "\n\n" + page.lines("stride.png", results.titled("Words of 4 bytes at a distance"), "distance of neighbouring lanes, bytes",
+    text += "\n\n" + page.lines("stride.png", results.titled("Strided loads of 4-byte words"), "distance between neighbouring lanes, bytes",
                                 "GB/s that the kernel asked for", {kind: list(of.items()) for kind, of in strides.items()}, doubling=True)
     text += table(["GB/s requested, by distance in bytes", *[str(at) for at in sorted(strides["l2"])]],
                   [[kind, *[of[at] for at in sorted(of)]] for kind, of in strides.items()])
     ways = {kind: {int(at): figures["cycles"] for (what, of, at), figures in rows.items() if (what, of) == ("bank_conflict", kind)}
             for kind in ("in_turn", "16_at_once")}
-    text += "\n\n" + page.lines("bank_conflict.png", results.titled("Words of one bank that a warp requests"), "distance of lanes in words",
+    text += "\n\n" + page.lines("bank_conflict.png", results.titled("Bank conflicts in shared memory"), "distance between neighbouring lanes, words",
                                 "cycles per access of the warp", {kind.replace("_", " "): list(of.items()) for kind, of in ways.items()})
     return text + table(["shared memory, cycles, by distance of lanes in words", *[str(at) for at in sorted(ways["in_turn"])]],
                         [[kind.replace("_", " "), *[of[at] for at in sorted(of)]] for kind, of in ways.items()])
@@ -133,7 +133,7 @@ def set_aside(results, page):
     for (kind, size, state), figures in results.rows(3).items():
         if kind == "reread":
             series.setdefault(state.replace("_", " "), []).append((int(size.split("_")[0]), figures["GB_per_s"] * 1e-3))
-    text = page.lines("set_aside.png", results.titled("Reading a region again, with a set-aside"), "region, MiB", "TB/s", series)
+    text = page.lines("set_aside.png", results.titled("Rereading a region, with a set-aside"), "region, MiB", "TB/s", series)
     sizes = sorted({at for points in series.values() for at, _ in points})
     text += table(["region, MiB; TB/s", *map(str, sizes)], [[state, *[dict(points)[at] for at in sizes]] for state, points in series.items()])
     beside = {}
@@ -145,7 +145,7 @@ def set_aside(results, page):
     if beside:
         text += ("\n\nThe next table shows the time, in microseconds, of a kernel that reads a hot region and also reads or modifies a stream. Each column is "
                  "for one set-aside; the sizes of the set-aside and of the region are given as shares of the largest set-aside.\n\n")
-        text += page.lines("set_aside_stream.png", results.titled("A hot region during a stream that is modified, by the set-aside"),
+        text += page.lines("set_aside_stream.png", results.titled("A hot region while a stream is modified, by set-aside"),
                            "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
                                                          for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})
         text += table(["stream", "region", "window", *[f"{share:g}" for share in shares]],
@@ -197,7 +197,7 @@ def cache_hint_stream(results, page):
 
 def zero_copy(results, page):
     series = by_arm(results.rows(2), lambda part: int(part.split("_")[0]), "ns", 1e-3)
-    text = page.lines("zero_copy.png", results.titled("Reading the host's memory in place, or copying it"),
+    text = page.lines("zero_copy.png", results.titled("Reading host memory in place, or copying it first"),
                          "passes over the data", "µs", series, doubling=True)
     times = {arm: dict(points) for arm, points in series.items()}
     passes = sorted({number for points in times.values() for number in points})

@@ -71,7 +71,7 @@ def bars(title, groups, context, recorded, unit="ns"):
 
 
 def finding(found, results, recorded):
-    """Draws the victim of a finding alone and during each noise, with one domain and with two."""
+    """Draws the victim of a finding alone and under each kind of noise, with one domain and with two."""
     together = "the same queue" if found.name == "queue" else "the only domain" if results.one_domain else "traffic in its domain"
     alone = "another queue" if found.name == "queue" else "alone"
     groups = [] if found.name == "queue" else [("no noise", [("alone", alone, found.worst.alone, True)])]
@@ -85,7 +85,7 @@ def finding(found, results, recorded):
 
 
 def publisher(figures, recorded):
-    """Draws the pace of computing warps during each noise, for the three ways to publish."""
+    """Draws the pace of computing warps under each kind of noise, for the three ways to publish."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
     ways = (("nothing", "alone", "the work alone"), ("publisher", "separate", "publisher warp"), ("release", "same", "a release in every warp"))
     groups = []
@@ -98,7 +98,7 @@ def publisher(figures, recorded):
 
 
 def overview(results, recorded):
-    """Draws every victim during every noise: interference in the left half of a cell, residual in the right. Returns None without cases."""
+    """Draws every victim under every kind of noise: interference in the left half of a cell, residual in the right. Returns None without cases."""
     noises = [n for n in results.noises() if n != "none"]
     victims = [v for v in results.victims() if any(results.interference(v, n) for n in noises)]
     if not victims:
@@ -129,5 +129,5 @@ def overview(results, recorded):
                 x = left + column * cell + 3 + i * wide
                 shown.append((x, y + 1, wide - 1, row - 3, arm, shade, words.factor(value) if known else "?", "" if known else "faint"))
         y += row
-    return _picture("Interference and residual of every victim during every noise", body + _cells(shown), y + 4, results.context, recorded,
+    return _picture("Interference and residual of every victim under every kind of noise", body + _cells(shown), y + 4, results.context, recorded,
                     left + cell * len(noises) + 10)

@@ -113,10 +113,10 @@ def report(results, controls, found, pictures, recorded=None):
         text += "The findings are ranked by the time that each event loses (medians). A frequent event may cost more in total than a slow one.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
-        text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"
+        text += f"![{words.victim_name(finding.worst.victim)}: alone, and under each kind of noise]({pictures[finding.name]})\n\n"
     text += "".join(f"- {remark}\n" for remark in found.remarks) + "\n" * bool(found.remarks)
     if "overview" in pictures:
-        text += "## All ratios\n\n![Interference and residual of every victim during every noise](%s)\n\n" % pictures["overview"]
+        text += "## All ratios\n\n![Interference and residual of every victim under every kind of noise](%s)\n\n" % pictures["overview"]
 
     text += "## Machine\n\n"
     if recorded:

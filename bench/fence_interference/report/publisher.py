@@ -100,7 +100,7 @@ def section(figures, picture):
             "Gain is release/publisher. Kept is the pace of a block with a publisher during the noise, divided by its pace without noise. "
             "Latency is the time from publishing until the signal is stored.\n\n" % USUAL_LAG)
     if picture:
-        text += "![Pace of computing warps during each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
+        text += "![Pace of computing warps under each kind of noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
     rows = []
     for warps in figures.warps():

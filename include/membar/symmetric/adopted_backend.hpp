@@ -52,8 +52,7 @@ template <class Handle>
   if (offset > whole || bytes > whole - offset) {
     throw error(cudaErrorInvalidValue,
                 "membar: %zu bytes starting at byte %zu of a PyTorch symmetric buffer cannot be adopted, because the buffer "
-                "has only %zu bytes: pass a "
-                "tensor that was passed to rendezvous",
+                "has only %zu bytes: pass the tensor with which rendezvous was called",
                 bytes, offset, whole);
   }
   adopted_memory memory;

@@ -138,7 +138,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
     # offset.
     offset = tensor.data_ptr() - buffers[rank]
     if offset < 0 or offset + size > handle.buffer_size:
-        raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor that was passed to rendezvous")
+        raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor with which rendezvous was called")
     if len(buffers) != count or 0 in buffers:
         raise RuntimeError("membar: this process cannot access the symmetric memory of every process of the group with loads and stores: use a group of GPUs connected by NVLink")
     ranks = "_".join(map(str, dist.get_process_group_ranks(group)))
