@@ -67,8 +67,8 @@ class buffering_check {
   }
 
   /// Looks for an acquiring read that has two properties: some later access by its thread does not depend on it, and read `e`
-  /// follows from it without causality. An older source of the acquiring read may order more events than a write that follows
-  /// from the read.
+  /// follows from it without causality. If the acquiring read takes its value from an older write, this may order more events
+  /// before the read than a write that follows from the read would.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;

@@ -24,10 +24,10 @@
 /// are explored in every order.
 ///
 /// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
-/// for one of two flags. Consider a read-modify-write, or a second store by the only thread that writes a location. If its
-/// value leads the reading thread to the same state as the previous value would, only the read of the previous value is
-/// explored. Reading the older write orders no additional events, and the missing orders hide no behaviour as long as there is
-/// no `fence.sc`.
+/// for one of two flags. Consider a read of a value that was written by a read-modify-write, or by a second store of the only
+/// thread that writes the location. If this value leads the reading thread to the same state as the previous value would, only
+/// the read of the previous value is explored. Reading the older write orders no additional events, and if there is no
+/// `fence.sc`, leaving out the read of the newer write hides no behaviour.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -296,9 +296,8 @@ class commuting_updates {
   }
 
   /// Returns whether `r`, a test, may fail to observe the end of the phase that the update at `place` completes. Two conditions
-  /// must hold. First, some arrival of that phase precedes neither `r` nor another test that did not
-  /// observe the end, so this arrival could be the phase's last one. Second, nothing that precedes `r` has observed the end of
-  /// the phase.
+  /// must hold. First, some arrival of that phase could be its last one, because it precedes neither `r` nor another test that
+  /// did not observe the end. Second, nothing that precedes `r` has observed the end of the phase.
   [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
     const auto& order = model::at(g.order, r.location);
     const auto& reads = model::at(g.reads, r.location);

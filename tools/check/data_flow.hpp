@@ -18,8 +18,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Tracks one run of a thread. Each value has a set of origins. The caller numbers the origins, of which there are at most
-/// `bits`.
+/// Tracks one run of a thread. Each value has a set of origins, for example the reads that it was computed from. The caller
+/// assigns numbers to the origins, and uses at most `bits` of them.
 class data_flow {
  public:
   /// A set of origins, with one bit per origin. Small sets need no heap memory.

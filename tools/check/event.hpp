@@ -77,7 +77,7 @@ struct graph_event {
   /// whether it is not a memory event but a choice: an unknown value decides the thread's path, and `value` is the chosen path
   bool chosen = false;
   bool discarded = false;   ///< whether it is a weak read whose value its thread never uses
-  bool unwritten = false;   ///< whether it reads memory that was never written, if the order of the fences allows the read
+  bool unwritten = false;   ///< whether it reads memory that was never written; the order of the fences may rule out this read
   bool same_value = false;  ///< whether it is the read of a read-modify-write that cannot change the value and therefore has no
                             ///< separate write
   std::uint8_t update =

@@ -42,7 +42,7 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.update = e.rmw ? m.class_of_update(s) : std::uint8_t{0};
 }
 
-/// Treats a memory access whose races are accepted as an access at system scope with at least relaxed order.
+/// If the scenario accepts the races of a memory access, gives the access system scope and at least relaxed order.
 inline void accept_race(const program& checked, graph_event& e) noexcept {
   if (e.mbarrier == mbarrier_op::none && checked.assumed.accepts(e.address)) {
     e.strong = true;
@@ -328,8 +328,8 @@ class event_builder {
     return nullptr;
   }
 
-  /// Orders `e`, the first event of a dependent launch, after the events that allowed the launch to begin. This order does not
-  /// extend to any memory accesses.
+  /// Orders `e`, the first event of a dependent launch, after the events that allowed the launch to begin. This order is not
+  /// causality, so it orders no memory accesses.
   void follow_begun_launches(const graph& g, graph_event& e) const {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;

@@ -157,8 +157,8 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- random or replayed exploration: follows a single path, orders threads differently, and never changes the source of an
-  // earlier read
+  // ---- random or replayed exploration, which follows a single path, chooses the next thread in another way, and never changes
+  // the source of an earlier read
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
   [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
@@ -434,9 +434,9 @@ class explorer {
     return true;
   }
 
-  /// Returns whether `e`, the last event, is a test of an mbarrier that passes, while an earlier test failed although it could
-  /// have passed, and had no other effect on its thread. No later write changes the earlier test, because it did not read the
-  /// latest value. The execution in which the earlier test passes shows everything that this execution shows.
+  /// Returns whether `e`, the last event, is a test of an mbarrier that passes, and the thread's preceding test failed although
+  /// it could have passed, without any other effect on the thread. No later write changes the failed test, because it did not
+  /// read the latest value. The execution in which that test passes shows everything that this execution shows.
   [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
@@ -785,9 +785,9 @@ class copy_counts {
 
   [[nodiscard]] const std::vector<copy_counts_of_thread>& each() const noexcept { return each_; }
 
-  /// Increases the number for thread `t`, for operations that `starters` threads start together. In programs with many threads,
-  /// most of which start no operations, only the number for `t` is increased. Returns false if the total would exceed the
-  /// limit.
+  /// Increases the number for thread `t`, for operations that `starters` threads start together. If `starters` is 1, also
+  /// increases the numbers for all other threads that may start operations, unless there are more than 32 such threads and at
+  /// most 32 of them have needed an increase. Returns false if the total would exceed the limit.
   [[nodiscard]] bool grow(int t, int starters) {
     const std::vector<copy_counts_of_thread> before = each_;
     asked_.insert(t);

@@ -264,9 +264,8 @@ class event_rules {
     for (std::size_t k = 0; k < one_ways && e.released != nullptr && !copy; ++k) {
       join(released(e, static_cast<one_way>(k)), released(before, static_cast<one_way>(k)));
     }
-    if (copy && e.released != nullptr &&
-        before.mbarrier !=
-            mbarrier_op::none) {  // completed operations need no fence before the synchronization, but one after it
+    // a completion acts as a tcgen05.fence::before_thread_sync
+    if (copy && e.released != nullptr && before.mbarrier != mbarrier_op::none) {
       join(released(e, one_way::tensor_memory), before.given);
     }
     // a proxy fence applies to the accesses that its own block starts

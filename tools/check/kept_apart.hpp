@@ -30,7 +30,7 @@ class kept_apart {
     }
   }
 
-  /// Returns whether updates are explored in a single order only if no value depends on their order.
+  /// Returns whether updates are explored in every order if some value depends on their order.
   [[nodiscard]] bool has_hidden_values() const noexcept { return hidden_values_; }
   void add_hidden_values() noexcept { hidden_values_ = true; }
 

@@ -432,7 +432,7 @@ class litmus_places {
   }
 
  private:
-  /// whether it is a host thread; its device; its cluster, or a negative number if it has none; and its block number
+  /// A block: whether it represents a host thread, its device, its cluster (negative if it has none), and its number.
   using block = std::tuple<bool, int, int, int>;
   [[nodiscard]] static block block_of(const model::place& p) {
     return {p.host, p.host ? 0 : p.gpu, p.host ? 0 : p.cluster < 0 ? -1 - p.block : p.cluster, p.host ? -1 : p.block};

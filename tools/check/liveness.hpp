@@ -3,8 +3,8 @@
 /// Computes which registers can still matter at the head of a loop.
 ///
 /// A loop is waiting if an iteration performs only reads and ends in the state in which it began. Registers that nothing
-/// depends on are not compared, because most loops count their iterations in order to check a clock from time to time. For one
-/// thread with its arguments, there are three steps:
+/// depends on are not compared, because most loops count their iterations in order to check a clock from time to time. The
+/// analysis of a thread with given arguments has three steps:
 /// 1. Values: the few constants that each register can hold, assuming that clocks stand still. They show that
 ///    branches that only a time-out would take are never taken.
 /// 2. Needed instructions: events, the computations of their operands, and the branches that decide whether a needed

@@ -32,8 +32,8 @@ using namespace ptx;
 enum class thread_status : std::uint8_t {
   at_event,  ///< the thread's next instruction is an event
   waiting,   ///< the thread completed a loop iteration that performed only reads and left its state unchanged
-  /// like `waiting`, but another execution shows how the thread continues: an earlier read of the later value, or another
-  /// choice, leads to the same state
+  /// like `waiting`, but another execution leads to the same state, because an earlier read returns the later value or because
+  /// the thread makes another choice; that execution shows how the thread continues
   repeats,
   ended,            ///< the thread has exited its kernel
   trapped,          ///< the thread executed a trap, or an indexed branch whose index is out of range
@@ -50,7 +50,7 @@ enum class thread_status : std::uint8_t {
   undecided  ///< the observer stopped the thread
 };
 
-/// The observer's decision about the instruction that a thread has reached.
+/// The decision of an observer (`watch` in the functions below) about the instruction that a thread has reached.
 enum class watched : std::uint8_t { goes_on, skips, stops };
 
 /// An observer that does nothing.
@@ -398,7 +398,8 @@ class machine {
   }
 
  private:
-  /// The number of words after the registers that hold one bit per register, which is set if the register is unknown.
+  /// The number of words that follow the registers. They contain one bit for each register, which is set if the register is
+  /// unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
   /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. The bytes
   /// exist only if asynchronous operations use registers.
@@ -804,7 +805,7 @@ class machine {
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
     const std::uint64_t* const mine = s.words();
     const std::uint64_t* const other = then.words();
-    const auto registers = static_cast<std::size_t>(kernel().words);  // behind them are the marks of unknown registers
+    const auto registers = static_cast<std::size_t>(kernel().words);  // the marks of unknown registers follow them
     for (std::size_t first = 0; first < registers; first += 64) {
       std::uint64_t left =
           live[first / 64] & truncated(~std::uint64_t{0}, static_cast<int>(std::min<std::size_t>(registers - first, 64)));

@@ -32,8 +32,9 @@ class next_thread {
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    // the first thread at a read-modify-write, the first thread at a load, the first thread that is back at the head of a loop
-    // in which other threads continue, and the first two threads that spin without progress
+    // the candidates, in order of preference: the first thread at a read-modify-write, the first thread at a load, the first
+    // thread that is back at the head of a loop in which other threads continue, and the first threads at a read-modify-write
+    // and at a load that spin without progress
     constexpr std::size_t comes_back = 2;
     std::array<int, 5> first{-1, -1, -1, -1, -1};
     for (int t = 0; t < state_.count(); ++t) {

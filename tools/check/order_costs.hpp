@@ -45,8 +45,8 @@ class order_costs {
  public:
   /// Parses a table with the lines "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy
   /// shared NS" and "device NAME", and with comments after '#'. A proxy fence that is not in the table costs as much as an
-  /// acq_rel fence with device scope. A stronger order or a wider scope never costs less than a weaker order or a narrower
-  /// scope, because smaller measured values are noise. Throws `model::error` with the line number.
+  /// acq_rel fence with device scope. A stronger order or a wider scope counts as at least as expensive as a weaker order or a
+  /// narrower scope; measured differences in the other direction are noise. Throws `model::error` with the line number.
   [[nodiscard]] static order_costs read(std::string_view text);
 
   /// Returns the cost of a fence.

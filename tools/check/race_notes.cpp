@@ -167,7 +167,8 @@ class synchronization {
     }
   }
 
-  /// Returns whether `x` comes before `y` of another thread of the block, or would if the code had another barrier.
+  /// Returns whether `x` comes before `y`, an event of another thread of the block, or would come before it if the code had
+  /// another barrier.
   [[nodiscard]] bool may_precede(const trace_event& x, const trace_event& y) const {
     const auto passed_by_x = arrivals(x, true).size();
     const auto passed_by_y = arrivals(y, true).size();

@@ -452,7 +452,7 @@ class scenario_reader {
         read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
-      } else if (accept("device")) {  // the model does not distinguish where memory is
+      } else if (accept("device")) {  // selects a variable's copy; the device of other memory does not matter
         m.device = static_cast<int>(small("a device", 15));
       } else if (accept("host")) {
         m.host = true;

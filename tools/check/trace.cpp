@@ -339,7 +339,7 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
            "or a tcgen05.fence::after_thread_sync after it is missing";
   }
   if (x.via != y.via && precedes(x, y.base)) {
-    return both + "; the second comes after the first, but not through the other proxy: a proxy fence is missing between them";
+    return both + "; the second comes after the first, but uses a different proxy: a proxy fence is missing between them";
   }
   std::string why;
   if (!x.strong || !y.strong) {

@@ -136,7 +136,8 @@ void flow::find_controls() {
     for (std::size_t side = 0; side < blocks_[b].next.size(); ++side) {
       for (std::size_t k = blocks_[b].next[side]; k != none && k != post_dominator_[b] && k + 1 < blocks_.size();
            k = post_dominator_[k]) {
-        controls_[k].push_back({last, (side == 0) == (at(last).code == op::branch)});  // for an exit, the exit is the last side
+        // the first side of a branch, but the last side of a guarded exit, belongs to a true predicate
+        controls_[k].push_back({last, (side == 0) == (at(last).code == op::branch)});
       }
     }
   }

@@ -50,8 +50,9 @@ bool mentions_dependency(const ptx::ptx_function& f) {
 class sources_of {
  public:
   explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
-  /// Returns whether the sources launch the kernel as a programmatic dependent. If another instance of the same template waits,
-  /// this instance may be intended for ordinary launches, so the result is false.
+  /// Returns whether the sources launch the kernel as a programmatic dependent although it contains no griddepcontrol
+  /// instruction. If another instance of the same template contains one, this instance may be intended for ordinary launches,
+  /// so the result is false.
   bool launch_as_dependent(const ptx::ptx_function& f) {
     if (mentions_dependency(f)) {
       return false;

@@ -534,9 +534,9 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
   return !leaves;
 }
 
-/// Returns the instructions that can run after another acquire that follows the loop in the same iteration of an outer loop.
-/// The acquire may be in another thread or on another path. Other threads have already handed over the data that these
-/// instructions read.
+/// Returns the instructions that can run after another acquire, which follows the loop in the same iteration of an outer loop.
+/// A different thread may execute that acquire, or it may be on a different path. The data that these instructions read may
+/// have been handed over through it.
 std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
   const auto is_next_round = [&](pc_t pc) { return k.paths.is_inside(*s.waits, pc) || k.paths.dominates(pc, s.load); };

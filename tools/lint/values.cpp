@@ -113,7 +113,7 @@ values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout,
 value values::of(const source_operand& o) const {
   value result;
   if (o.kind == source_operand::kind_t::reg) {
-    // An instruction without sources has no operand.
+    // The instruction does not have this operand.
     if (o.word < 0) {
       return result;
     }

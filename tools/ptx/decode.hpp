@@ -52,7 +52,8 @@ struct kernel_code {
 
 /// The offset of `extern __shared__` memory. It is separate from the other variables, whose layout is fixed before a launch
 /// specifies the dynamic size. All `extern __shared__` variables are one object, as in CUDA. A matrix descriptor contains only
-/// the low 18 bits of an address. Other variables below offset 16 KiB do not share these bits with `extern __shared__` memory.
+/// the low 18 bits of an address. In these bits, `extern __shared__` memory begins at 16 KiB, so it differs from all variables
+/// below that offset.
 inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
 /// The position of the bits that identify a block of the cluster in a shared-memory address. They contain the block's rank plus

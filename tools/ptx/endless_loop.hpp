@@ -18,8 +18,9 @@ struct endless_loop {
   std::int32_t jump = 0;             ///< its backward jump
   std::int32_t branch = -1;  ///< a branch that decides whether a thread enters the loop or leaves it; -1 if there is none
   std::int32_t load = -1;    ///< a weak load of global or shared memory whose value decides that branch; -1 if there is none
-  /// Whether the loop in the source certainly ends for some value, because it has an exit or because the branch is on its line.
-  /// Otherwise, it may also be an endless loop under a condition, such as `if (failed)` with `while (true);` on the next line.
+  /// Whether the loop in the source certainly ends for some value: the compiled loop has an exit, or the branch is on the
+  /// source line of the loop. Otherwise, the loop may be endless on purpose, as in `if (failed)` with `while (true);` on the
+  /// next line.
   bool has_condition = false;
 };
 

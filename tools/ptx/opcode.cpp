@@ -885,8 +885,8 @@ void opcode_reader::proxy_fence() {
   static_cast<void>(take_one_of(proxy_space_words, i_.proxy_spaces));
 }
 
-/// A releasing or acquiring fence for shared memory. A release has the qualifier for the block, and an acquire has the
-/// qualifier for the cluster.
+/// A releasing or acquiring fence with `.sync_restrict`, which is followed by `::shared::cta` in a release and by
+/// `::shared::cluster` in an acquire.
 void opcode_reader::restricted_proxy_fence() {
   i_.strong = true;
   i_.restricted = true;

@@ -137,9 +137,10 @@ class memory_events {
     });
   }
 
-  /// Returns whether another block of the cluster is alive: the thread can be sure that the block has started, and the block
-  /// has not ended. Without other evidence, the other block counts as started once a thread of this thread's block has read a
-  /// value that another block has written. Reports an error if the other block is not alive.
+  /// Returns whether another block of the cluster is alive: it is known to have started, and it has not ended. It is known to
+  /// have started if one of its events happens before the access, if this thread has waited at the cluster's barrier, or if any
+  /// thread of this thread's block has read a value that another block has written. Reports an error if the other block is not
+  /// alive.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||

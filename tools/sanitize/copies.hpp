@@ -3,8 +3,9 @@
 /// Performs asynchronous operations. Each operation is performed as a whole, at a time that the schedule chooses between the
 /// start of the operation and the wait for it.
 ///
-/// An operation has its own key. Through its proxy, it happens after the events that precede its start. Only the operation's
-/// completion orders its accesses before later events of other threads. `check::copy_started` determines the accesses.
+/// An operation has its own key in the clocks. The events that precede its start happen before it; if they use another proxy,
+/// this also requires a proxy fence. Only the operation's completion orders its accesses before later events of other threads.
+/// `check::copy_started` determines the accesses.
 #pragma once
 
 #include <check/async_copies.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The events that happen before a thread's next event, and the part of them that its releases pass on.
+/// The events that happen before a thread's next event, and the release heads that pass them on to other threads.
 #pragma once
 
 #include <membar/model/morally_strong.hpp>
@@ -20,8 +20,8 @@
 
 namespace membar::sanitize {
 
-/// The events that happen before an event. They are ordered by base causality and, if the program has asynchronous operations,
-/// across proxies. The rules are those of `check::event_rules`.
+/// The events that happen before an event: by base causality and, if the program has asynchronous operations, across proxies.
+/// The rules are those of `check::event_rules`.
 struct knowledge {
   /// Data that only programs with asynchronous operations need.
   struct proxies {

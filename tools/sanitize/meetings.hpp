@@ -84,7 +84,8 @@ class meetings {
     }
   }
 
-  /// Releases lanes that are at the same `activemask` together. Returns false if there are none.
+  /// Releases the lanes that wait at an `activemask`. Lanes of a warp that are at the same `activemask` continue together.
+  /// Returns false if there are no such lanes.
   bool finish_active_masks(block& b) {
     std::vector<meeting_point> at;
     std::erase_if(b.meetings, [&](const meeting_point& p) {
@@ -215,8 +216,8 @@ class meetings {
     }
   }
 
-  /// Orders all earlier events of the arriving threads before all later events of the released threads. After the barrier, all
-  /// its threads have the same time, so one entry of a clock covers them all.
+  /// Orders all earlier events of the arriving threads before all later events of the released threads. All released threads
+  /// then have the same time, so that one entry of a clock can cover them all.
   void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
     lane& first = *waiting.front();
     knowledge all = first.known;

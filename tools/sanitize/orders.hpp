@@ -181,8 +181,7 @@ class thread_order {
       l.known.begun.join(h.known->begun);
     } else {
       l.known.join(*h.known, same_proxies);
-      if (h.copy &&
-          l.known.more != nullptr) {  // a completed operation needs no fence before the synchronization, but one after it
+      if (h.copy && l.known.more != nullptr) {  // the completion acts as a tcgen05.fence::before_thread_sync
         l.known.more->released[static_cast<std::size_t>(ptx::one_way::tensor_memory)].join(h.known->base);
       }
     }

@@ -204,7 +204,7 @@ class race_detector {
            state_.numbered->all[s.number()]->via == model::proxy::generic;
   }
   /// Returns whether a strong read has returned the value of write `k` of a word, or of a later write. The read must be by a
-  /// thread of the block, or happen before the events in `known`.
+  /// thread of the block, or be one of the events in `known`.
   [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];

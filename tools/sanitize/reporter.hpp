@@ -21,7 +21,7 @@ struct shown_access {
   thread_key key = 0;
   std::uint32_t number = 0;  ///< the number of the access's instruction
   check::graph_event event{};
-  /// only for the second access: whether it happens after the first access, but not through the first access's proxy
+  /// only for the second access: whether it happens after the first access, except that a proxy fence between them is missing
   bool follows = false;
 };
 

@@ -353,7 +353,7 @@ class schedule_run {
     }
     constexpr std::uint64_t each = 1'000'000;  // the maximum number of instructions per running thread without a change to
                                                // memory
-    // extra threads in the limit, because a thread that runs alone may read a lot of memory
+    // the limit allows for 32 more threads, because a thread that runs alone may read a lot of memory
     constexpr std::uint64_t few = 32;
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
     if (state_.instructions > most_instructions_) {
