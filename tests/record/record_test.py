@@ -252,7 +252,7 @@ class Record(Recorder):
         for number in (3000, 2999):
             counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
             self.assertIn("--shrink did not change put_1, because its argument 0 has the value "
-                          f"{number}, which may be the number of its 3000 blocks", counts.said)
+                          f"{number}, which may depend on its number of blocks (3000)", counts.said)
         self.assertIn("launch put grid 2 block 2", "".join(self.record("blocks=3000", "number=7", "put", options=["--shrink"]).launches()))
 
     def test_a_launch_that_can_be_explored_is_not_shrunk(self):

@@ -33,8 +33,8 @@ void end_group(pid_t leader) {
   static_cast<void>(kill(leader, SIGKILL));  // the program may have moved to another process group
 }
 
-/// Kills the program's process group when the command receives a signal that would end the command. The group itself does not
-/// receive the terminal's signals.
+/// Kills the program's process group when the command receives a signal that would end the command. The terminal does not
+/// send its signals to that group.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;
@@ -199,8 +199,8 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   }
   signalled_child = child;
   interrupted_by = 0;
-  // If the program is in the command's process group, the terminal also sends it these signals. Other signals reach only the
-  // command.
+  // A program in the command's process group also receives the terminal's SIGINT and SIGQUIT, so the command ignores them. All
+  // other signals reach only the command, which forwards them or kills the program's own group.
   const auto of_terminal = how.own_group ? interrupt_group : SIG_IGN;
   const auto ending = how.own_group ? interrupt_group : forward;
   const handled_signal interrupt(SIGINT, of_terminal), quit(SIGQUIT, of_terminal);

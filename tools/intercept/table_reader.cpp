@@ -19,7 +19,7 @@ class table_reader {
  public:
   static constexpr std::size_t most = 4096;
 
-  /// Returns the words at the address, or nothing.
+  /// Returns the words at the address, or an empty vector if they cannot be read.
   std::vector<CUdeviceptr> read(CUdeviceptr from) {
     const std::lock_guard lock(mutex_);
     CUdeviceptr base = 0;

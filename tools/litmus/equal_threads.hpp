@@ -16,9 +16,12 @@ namespace membar::litmus_files {
 /// Detects executions that can be omitted because equal threads can be exchanged.
 ///
 /// Two threads are equal if they have the same code and registers, they have the same relation to every other thread, and their
-/// registers are not observed. Exchanging equal threads in an execution yields an execution with the same final memory. The
-/// sources of all reads form a word. An execution is omitted if exchanging two equal threads gives a lexicographically smaller
-/// word. Of the executions that differ by exchanges, the execution with the smallest word is never omitted.
+/// registers are not observed. Exchanging equal threads in an execution yields an execution with the same final memory.
+///
+/// To select one of these executions, executions are compared by their words. The word of an execution is a sequence of
+/// numbers: for each read, the number of the write from which the read takes its value. An execution is omitted if exchanging
+/// two equal threads gives a lexicographically smaller word. Of the executions that differ only by exchanges, the execution
+/// with the smallest word is never omitted.
 class equal_threads {
  public:
   equal_threads() = default;  ///< no threads are equal

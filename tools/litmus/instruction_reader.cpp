@@ -210,7 +210,8 @@ class instruction_reader {
     }
     i_.destination = read_destination();
     need_comma();
-    // ld r0, 1 and ld r0, r1 are moves, and ld.weak r0, 1 is a move with any order; ld.weak r0, r1 loads from the address in r1
+    // a load of a number is a move, with or without an order; ld r0, r1 is also a move, but ld.weak r0, r1 loads from the
+    // address in r1
     const bool bare = m.parts.size() == 1;
     if (in_.peek().what == token_kind::number ||
         (bare && in_.peek().what == token_kind::word && names_.names_register(thread_, in_.peek().text))) {

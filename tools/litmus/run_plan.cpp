@@ -113,7 +113,8 @@ folded_counts run_plan::fold(const std::vector<std::uint64_t>& counts, const std
       if (d.end_of >= 0) {
         const auto end = static_cast<thread_end>(ends % static_cast<std::size_t>(d.radix()));
         ends /= static_cast<std::size_t>(d.radix());
-        // a thread that read an impossible value decides the result, even if another thread then did not finish
+        // `unknown` takes precedence over `strayed`, and `strayed` over `unfinished`: if a thread has read an impossible value,
+        // another thread may not finish because of that
         worst = end == thread_end::unknown || worst == thread_end::unknown   ? thread_end::unknown
                 : end == thread_end::strayed || worst == thread_end::strayed ? thread_end::strayed
                 : end == thread_end::reached                                 ? worst

@@ -71,7 +71,7 @@ enum class thread_end : unsigned char {
   unknown      ///< the thread reported none of the above
 };
 
-/// The counts of a run, without the instances that have no outcome.
+/// The counts of a run. Instances without an outcome are counted separately.
 struct folded_counts {
   std::vector<std::uint64_t> counts;       ///< per outcome of the observed values: the number of instances
   std::vector<std::uint64_t> slices_with;  ///< per outcome: a lower bound on the number of slices that showed it

@@ -120,7 +120,8 @@ struct guessed_accesses {
   bool write = false;   ///< whether some of the accesses may write
 };
 
-/// The memory that a launch accesses, as addresses of its job.
+/// The memory that a launch accesses, as addresses of its job. "The wait" is griddepcontrol.wait, with which a programmatic
+/// dependent waits for the preceding launches. Accesses before the wait are early, and accesses after it are late.
 struct footprint {
   std::string why_not{};                 ///< the reason why the launch could not be executed; empty if it was executed
   accessed late_reads{}, late_writes{};  ///< the accesses after the wait
@@ -132,7 +133,7 @@ struct footprint {
   bool is_unknown = false;      ///< whether nothing is known about the kernel, not even whether it waits
   guessed_accesses may_access{}, may_access_early{};  ///< used if the launch could not be executed
 
-  /// Returns whether the next launch starts only after the preceding launch has ended.
+  /// Returns whether the launch after this one starts only after the launch before this one has ended.
   [[nodiscard]] bool launches_after_wait() const noexcept { return waits && !launches_early; }
   [[nodiscard]] accessed reads() const { return all(early_reads, late_reads); }
   [[nodiscard]] accessed writes() const { return all(early_writes, late_writes); }
@@ -496,13 +497,13 @@ class job_analysis {
     bool predecessor = true;
     bool ended_at_begin = false;  ///< whether the preceding launch has ended when the other launch starts
     bool ended_at_wait = true;    ///< whether the preceding launch has ended when the other launch has waited
-    /// the name of a kernel between the two launches whose PTX could not be read: if it waits, no access is too early; empty if
-    /// there is no such kernel
+    /// the name of a kernel that runs between the two launches and whose PTX could not be read, or an empty string; if that
+    /// kernel waits, no access is too early
     std::string unknown{};
 
-    /// Returns the preceding launch. If this launch waits, its end implies that the preceding launch has ended. If this launch
-    /// waits before it allows the next launch to start, the start of the next launch also implies that the preceding launch has
-    /// ended.
+    /// Returns the launch before this one, which is `before`. `its` is the footprint of this launch. If this launch waits, its
+    /// end implies that `before` has ended. If this launch waits before it allows the next launch to start, the start of the
+    /// next launch also implies that `before` has ended.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,

@@ -42,7 +42,7 @@ constexpr const char* usage =
     "needed\n"
     "       membar-check record [OPTION...] -- PROGRAM run a program and write scenarios of its launches\n"
     "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
-    "Each of the last four has its own --help.\n\n";
+    "Each of the last four commands has its own --help.\n\n";
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; otherwise 2 if a file had an error, else 1 if a fault was found, else 3.";
 constexpr const char* options_are_in_help = "membar-check --help lists the options\n";

@@ -87,7 +87,7 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       if (const std::uint64_t number = number_of_blocks_in(l.arguments[k], l.request.grid); number != 0) {
         result.why_not = "its argument " + std::to_string(k) + " has the value " + std::to_string(number) +
-                         ", which may be the number of its " + std::to_string(count(l.request.grid)) + " blocks";
+                         ", which may depend on its number of blocks (" + std::to_string(count(l.request.grid)) + ")";
         return result;
       }
     }

@@ -458,7 +458,7 @@ void say(const witness_report& r) {
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    before each site, an early load reads the address that the load to blame reads; its value is not used: "
+    std::cout << "    before each site, an early load reads the same address as the load to blame; its value is not used: "
                  "the early load\n    only fills the cache, as any load of the same line by the same multiprocessor does\n";
   }
   if (r.wrong.program.split) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Computes the gain of a move. The gain results from comparing the pace of streams and graphs that run concurrently with
-/// listed kernels. The listed kernels are launched in turns: as in the program, moved, and with a map that changes nothing.
+/// Computes the gain of a move by comparing the pace of streams and graphs that run concurrently with listed kernels. The
+/// listed kernels are launched in turns: as in the program, moved, and with a domain map that changes nothing. A lane is a
+/// stream or graph whose pace is measured.
 #pragma once
 
 #include <array>
@@ -28,8 +29,8 @@ struct lane_times {
 
 /// Groups ticks, which are the recorded units of work, by the kernels that ran concurrently with them. A tick is alone if no
 /// listed kernel ran during it. A tick belongs to a mode if the only listed kernels that ran during it were of this mode, and
-/// they ran for at least half of the lane's usual fraction of time. At the edge of a turn, kernels overlap with only a part of
-/// a unit. A turn consists of the kernels of one mode up to the next change of mode.
+/// they ran for at least half of the lane's usual fraction of time. This excludes units at the edge of a turn, because kernels
+/// overlap with only a part of such a unit. A turn consists of the kernels of one mode up to the next change of mode.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 /// Joins the lanes of all processes and runs. Lanes with the same name are the same lane in all runs. If a run has several
@@ -56,8 +57,8 @@ struct gain_report {
   std::size_t left_out = 0;           ///< the number of lanes with too few units
   std::size_t not_distinguished = 0;  ///< the number of lanes that `joined` could not distinguish
   estimate gain;                      ///< over all lanes, weighted by their times
-  /// the gain of the map that changes nothing, or of one half of the unmoved turns relative to the other half; it is 1 if the
-  /// measurement is sound
+  /// the gain of the domain map that changes nothing, or of one half of the unmoved turns relative to the other half; it is 1
+  /// if the measurement is sound
   estimate control;
   /// the minimum number of turns over all lanes and modes; the intervals are computed by resampling turns
   std::size_t fewest_turns = 0;

@@ -280,9 +280,10 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
   gain_report report;
   bool in_graphs = false;
   bool known = false;
-  say(asked.whole_runs ? "the program runs " + whole_runs_of(asked) + ": as it is, moved, and with a map that changes nothing"
-                       : "the program runs once; if that run does not show a gain, it runs again " + whole_runs_of(asked) +
-                             ", in one mode per run");
+  say(asked.whole_runs
+          ? "the program runs " + whole_runs_of(asked) + ": as it is, moved, and with a domain map that changes nothing"
+          : "the program runs once; if that run does not show a gain, it runs again " + whole_runs_of(asked) +
+                ", in one mode per run");
   if (!asked.whole_runs) {
     results.push_back(run_job(asked, "try", list, std::to_string(asked.turn)));
     ended = results.back().ended;

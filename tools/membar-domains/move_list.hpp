@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The list of kernels to move, which `watch` writes and users edit. A line consists of a domain and a regular expression. If
-/// the domain is followed by `:far`, the line applies only to launches with a pointer to peer or host memory among their
-/// arguments:
+/// the domain is followed by `:far`, the line applies only to far launches, which have a far pointer (a pointer to peer or host
+/// memory) among their arguments:
 ///
 ///     # a comment
 ///     remote      ^two_shot_all_reduce_kernel

@@ -44,9 +44,10 @@ class command_line {
     app_.set_version_flag("--version", "version", "print the version of membar-domains");
     app_.add_option("action", action_);
     app_.add_option("--list", out.list,
-                    "the list of kernels to move; without one, try watches the program first and uses the list that it finds")
+                    "the list of kernels to move; without one, try watches the program first and uses the resulting list")
         ->type_name("FILE");
-    app_.add_option("--remote", out.remote, "treat kernels whose name matches as remote and list them; may be repeated")
+    app_.add_option("--remote", out.remote,
+                    "assume that kernels with matching names store to other devices, and list them; may be repeated")
         ->type_name("REGEX")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
@@ -161,8 +162,8 @@ std::string usage() {
          "\n"
          "  watch   reports which kernels ran at the same time and what that cost the others; writes a timeline and a list to "
          "apply\n"
-         "  try     measures the gain: runs the listed kernels as they are, moved, and with a map that changes nothing, in "
-         "turns\n"
+         "  try     measures the gain: runs the listed kernels as they are, moved, and with a domain map that changes nothing, "
+         "in turns\n"
          "  apply   runs the program with the listed kernels moved\n"
          "  run     does all of this in one run: watches for some seconds, tries to move the kernels that pass the check, and "
          "keeps\n          the move if it makes the program faster\n"

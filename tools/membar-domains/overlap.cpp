@@ -116,8 +116,8 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
     }
   };
   merge_all(out.local);
-  // For kernels that are already isolated, the report shows the remaining delay. If there are kernels to move, they take
-  // precedence.
+  // If there are kernels to move, the report shows the delay that they cause. Otherwise, it shows the delay that remains while
+  // kernels run that the program has already isolated.
   const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const kernel_record& k) {
     return out.is_remote(k) && !of.already_isolated.contains(k.name) &&
            overlaps(out.local[k.device], time_of(k).start, time_of(k).end);
@@ -188,11 +188,12 @@ struct boundary_times {
   std::vector<double> step, gap, length;
 };
 
-/// The condition of a boundary, which is used as an index.
+/// Whether a boundary was concurrent with no remote kernel, with a remote kernel, or with one that fills the device. The value
+/// is used as an index.
 enum place : std::size_t { alone, beside, beside_one_that_fills };
 
 struct seen_boundaries {
-  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< for each condition
+  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< for each `place`
   double beside_ms = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds the kernels that ran concurrently with remote kernels, and determines by how much their boundaries were delayed.
+/// Finds the kernels that ran concurrently with remote kernels, which are kernels that store to a peer or to the host.
+/// Determines by how much the boundaries between these kernels were delayed. A boundary is the step from one kernel to the next
+/// kernel in the same stream.
 #pragma once
 
 #include <functional>
@@ -27,8 +29,9 @@ struct interval {
 /// Returns whether an interval of the ordered, disjoint `intervals` overlaps [start, end].
 [[nodiscard]] bool overlaps(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
-/// A pair of kernels of which the second often directly follows the first in a stream. Times are medians in µs: `step` is the
-/// time from start to start, and `gap` is the time from end to start.
+/// The boundaries of one kind, at which the kernel `after` directly follows the kernel `before` in a stream. `alone` is the
+/// number of these boundaries that no remote kernel overlapped, and `beside` is the number that ran concurrently with a remote
+/// kernel. Times are medians in µs: `step` is the time from start to start, and `gap` is the time from end to start.
 struct boundary {
   std::uint32_t device = 0;
   std::string before, after;  ///< short names
@@ -39,7 +42,7 @@ struct boundary {
   /// whether this row contains only boundaries concurrent with a remote kernel that fills the device; other boundaries are in
   /// another row
   bool no_room = false;
-  bool known = false;  ///< whether the delay is known, that is, both conditions were seen often enough
+  bool known = false;  ///< whether the delay is known, which requires that `alone` and `beside` are at least `enough`
   double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
 };
 
@@ -81,7 +84,8 @@ inline constexpr double longest_gap_us = 50;
 /// Kernels that run longer than this share bandwidth with the remote kernel. For them, only the gap after the kernel is
 /// evaluated.
 inline constexpr double longest_small_kernel_us = 20;
-/// The minimum number of boundaries of a kind that must be recorded, both alone and concurrently with a remote kernel.
+/// The minimum number of boundaries of a kind that must be recorded without a remote kernel, and also the minimum number that
+/// must be recorded concurrently with one.
 inline constexpr std::size_t enough = 5;
 
 /// Finds the overlaps. `why_remote` returns why a kernel with this recorded name counts as remote, or an empty string if it

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The records that the preloaded library writes while the program runs, one file for each process. The command reads them
-/// afterwards. A line is a letter followed by its fields. Times are in nanoseconds:
+/// afterwards. A far pointer is a pointer to a peer's or the host's memory, and a far launch has such a pointer among its
+/// arguments. A line is a letter followed by its fields. Times are in nanoseconds:
 ///
 ///     F version                                 the first line: the version of this format (format_version.hpp)
 ///     N id name                                 the name of a kernel
 ///     R name reason                             why the kernel counts as remote: peer or host
 ///     P name pointer graphs first last          for the check: a pointer that the kernel was given. `graphs` is 1 if a node in a graph had it. `first` and
-///                                               `last` are a range of launches outside graphs, counted from 0; 1 0: none
+///                                               `last` are a range of launches outside graphs, counted from 0; `1 0` if there
+///                                               are none
 ///     S name seen launches                      for the check: `seen` is 1 if all pointers of its launches are known. `launches` is the number of launches
-///                                               outside graphs; ?: their order is not known
+///                                               outside graphs, or `?` if their order is not known
 ///     I image name                              for the check: the kernel of this name is in <process>.<image>.image
 ///     K device stream graph start end name launch fills   a kernel that ran. Kernels of one graph launch have its number. `fills`
 ///                                               is 1 if its blocks filled the device
-///     E name f2 n1 ...                          its launches outside graphs, in order: here 2 with far pointers, then 1 without; ?: the order is not known
+///     E name f2 n1 ...                          its launches outside graphs, in order: here 2 with far pointers, then 1 without; `?` if the order
+///                                               is not known
 ///     G name far near                           the numbers of its nodes in graphs with and without far pointers
 ///     D name                                    the program itself runs all its launches and nodes in another domain
 ///     L id description                          a lane, which is a stream or graph whose pace is measured
@@ -33,7 +36,7 @@
 
 namespace membar_domains {
 
-/// How a listed kernel was launched: as in the program, moved, or with a map that changes nothing.
+/// How a listed kernel was launched: as in the program, moved, or with a domain map that changes nothing.
 enum class mode : int { off = 0, on = 1, control = 2 };
 
 /// The number of launches of other kernels that form one unit of work in a stream.

@@ -16,8 +16,8 @@
 
 namespace membar_domains {
 
-/// Watches each process for some seconds, launches the kernels that pass the check moved and unmoved in turns, and keeps the
-/// move if the gain's whole interval is above 1. Prints its decisions and, once a minute, what was moved.
+/// Watches each process for some seconds. Then the kernels that pass the check are launched in turns, moved and unmoved, and
+/// the move is kept if the gain's whole interval is above 1. Prints the decisions and, once a minute, what was moved.
 class steering {
  public:
   explicit steering(const options& asked) : asked_(asked) {}

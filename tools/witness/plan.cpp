@@ -58,8 +58,7 @@ struct twice_prepared {
     shifted.memory.insert(shifted.memory.begin(), m);
     try {
       prepared[1] = check::prepare(shifted, ptx, launches[1]);
-      // an object with a fixed address is in the way, so all memory counts as fixed
-    } catch (const model::error&) {
+    } catch (const model::error&) {  // shifted memory would overlap an object with a fixed address, so nothing is shifted
       launches[1].clear();
       prepared[1] = check::prepare(s, ptx, launches[1]);
     }

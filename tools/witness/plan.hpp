@@ -37,9 +37,9 @@ struct watched_read {
 /// Returns the threads that a finding involves, at most `actor_slots` per launch. The threads at fault come first.
 [[nodiscard]] std::vector<actor> actors_of(const check::program& p, const check::finding& f);
 
-/// For a data race between a load and a write of the same 4 or 8 bytes, returns the load and the value that it should read.
-/// This is the write's value if the load is stale in the finding's execution, otherwise the value that it reads in that
-/// execution. Returns no load for other findings.
+/// For a data race between a load and a write of the same 4 or 8 bytes, returns the load and the value that it should read. If
+/// the load is stale in the finding's execution, it should read the value of the write; otherwise, it should read the same
+/// value as in that execution. Returns no load for other findings.
 [[nodiscard]] watched_read watched_of(const check::program& p, const check::finding& f, const std::vector<actor>& actors);
 
 /// The launches to run and the sites of their delays.

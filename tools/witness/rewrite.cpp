@@ -39,7 +39,7 @@ constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.
 /// are needed because a launch contains several copies of the grid.
 constexpr std::pair<std::string_view, std::string_view> places_in_grid[] = {
     {"%ctaid.z", "%mw_cz"}, {"%clusterid.z", "%mw_cz"}, {"%nctaid.z", "%mw_nz"}, {"%nclusterid.z", "%mw_nz"}};
-/// Names whose state the copies of a grid would share.
+/// The prefixes of special registers that have the same value in all copies of the grid, because they describe the launch.
 constexpr std::string_view of_whole_launch[] = {"%envreg", "%gridid"};
 constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid", "%nclusterid"};
 

@@ -88,7 +88,7 @@ int line_of(std::string_view text, const std::string& kernel) {
 /// Returns the PTX with delays in all kernels that the request names.
 std::string rewritten(std::string text) {
   for (const delayed_kernel& k : asked().kernels) {
-    // A driver function that loads code may call another such function.
+    // The text may already contain the delays, because a driver function that loads code may call another such function.
     if (!membar::ptx::defines_kernel(text, k.name) || membar::witness::has_constant_delays(text, k.name)) {
       continue;
     }

@@ -153,7 +153,8 @@ std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   for (item& i : items) {
     i.later = behind(between, i.node);
   }
-  // Nodes with more dependents come first.
+  // A node has more direct and indirect dependents than any node that depends on it, so sorting by their number gives a
+  // possible order of execution.
   std::stable_sort(items.begin(), items.end(), [](const item& a, const item& b) { return a.later.size() > b.later.size(); });
   std::vector<kernel_node> out;
   std::vector<std::size_t> begins;

@@ -34,7 +34,7 @@ constexpr std::size_t most_beside = 32;
 constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
-/// An allocation that a pointer points to.
+/// An allocation that a launch may access.
 struct allocation {
   CUdeviceptr base = 0;
   std::uint64_t bytes = 0;
@@ -43,7 +43,7 @@ struct allocation {
   int device = 0;
   std::set<CUdeviceptr> pointers{};
   std::optional<memory_mapping> mapping{};
-  bool is_beside = false;  ///< whether no pointer points to it, because it is only mapped next to other memory
+  bool is_beside = false;  ///< whether it is included only because it is mapped next to memory that a pointer points to
 };
 
 /// The allocations that a launch uses, by address.
@@ -492,7 +492,8 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
-  // A copy before a programmatic dependent waits until the kernel before it has ended, so the two no longer overlap.
+  // If a copy precedes a programmatic dependent launch, the copy waits for the preceding kernel to end. The two kernels then no
+  // longer overlap.
   const bool copies = (s.asked().flags & flag_no_contents) == 0;
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   // Recordings of several processes are merged by this time, which is taken after the copies were requested. The process that

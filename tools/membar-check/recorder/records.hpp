@@ -33,7 +33,7 @@ inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";  ///< a file with
 enum flags : unsigned {
   flag_all = 1,
   flag_no_contents = 2,
-  flag_dependents = 4,  ///< records the accesses of programmatic dependents and of the kernels before them
+  flag_dependents = 4,  ///< for --pdl: also records kernels that do not synchronize, and the predecessor of each launch
   flag_strip = 8        ///< records nothing and launches programmatic dependents like ordinary kernels
 };
 

@@ -63,8 +63,8 @@ CUresult on_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ra
   return result;
 }
 
-/// Handles the functions for the two modes, which differ in the parameters after the address. All parameters are words, which
-/// are passed on.
+/// Handles the functions for the two im2col modes, which differ in the parameters after the address. These parameters are
+/// words, which are passed on.
 template <hook_id Id, class... Words>
 CUresult im2col_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address, Words... words) {
   const CUresult result = next<Id>(map, type, rank, address, words...);

@@ -307,9 +307,10 @@ dumped_ptx in_xla_dump(const wanted_kernel& wanted) {
 
 }  // namespace membar_record
 
-/// Replaces the function of the C library. The result differs only for XLA_FLAGS in a process that is recorded.
+/// Replaces the C library's getenv. The result differs only for XLA_FLAGS, and only in a process that is recorded.
 extern "C" __attribute__((visibility("default"))) char* getenv(const char* name) noexcept {
-  // This calls the C library's own getenv. The two functions differ only in programs for which LD_PRELOAD has no effect.
+  // A call of getenv would call this function again. The C library's secure_getenv differs from its getenv only in programs for
+  // which LD_PRELOAD has no effect.
   char* const value = secure_getenv(name);
   if (std::strcmp(name, "XLA_FLAGS") != 0) {
     return value;

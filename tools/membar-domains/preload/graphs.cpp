@@ -132,7 +132,8 @@ void moved_nodes::look_at_kernel(CUgraphNode node, mode how) {
   }
 }
 
-/// Sets an attribute that can be restored later, unless the control would then change the program's own map.
+/// Sets an attribute, and keeps the previous value so that it can be restored later. In the mode `control`, does nothing if the
+/// program has set its own map, because the control must not change it.
 void moved_nodes::set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
   process_state& state = session::get().state();
   CUlaunchAttributeValue was{};

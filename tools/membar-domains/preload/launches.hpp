@@ -27,8 +27,8 @@ namespace membar_domains {
              : where_anew(place, kernel, parameters, extra);
 }
 
-/// Returns the attribute that implements a target, for launches and graph nodes. The map that changes nothing is CUDA's default
-/// map.
+/// Returns the attribute that implements a target, for launches and graph nodes. In the mode `control`, the attribute is CUDA's
+/// default map, which changes nothing.
 [[nodiscard]] CUlaunchAttribute attribute_of(target to, mode how);
 
 /// Returns the stream of a call. In functions whose names end in _ptsz, a null stream is the thread's own default stream.

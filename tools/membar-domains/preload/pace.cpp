@@ -167,7 +167,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
   for (; at_most > 0 && !pace.waiting.empty(); --at_most) {
     const pending p = pace.waiting.front();
     if (driver::cuEventQuery_(p.end) != CUDA_SUCCESS) {
-      // A long kernel must not hide work that runs concurrently with it.
+      // A listed kernel that is still running must not delay the records of work that ran concurrently with it.
       if (p.listed && pace.waiting.size() > 1 && driver::cuEventQuery_(p.start) == CUDA_SUCCESS) {
         pace.waiting.pop_front();
         pace.waiting.push_back(p);

@@ -288,7 +288,7 @@ bool session::is_kernel_handle(CUfunction function) {
 
 void session::forget() {
   const std::unique_lock lock(names_mutex_);
-  // Kernel handles are kept, because a function for the other kind of handle might not detect a wrong handle.
+  // The set of kernel handles is kept, because a driver function that gets the wrong kind of handle might not detect this.
   targets_.clear();
   generation_.fetch_add(1, std::memory_order_release);
 }

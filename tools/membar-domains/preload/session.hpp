@@ -49,7 +49,7 @@ class session {
   [[nodiscard]] bool runs() const noexcept { return runs_; }
   /// For `run`: starts a phase that the command has requested, with the list that the command has written for this process.
   void begin(phase next);
-  /// Returns whether executable graphs have twins.
+  /// Returns whether executable graphs have twins (twins.hpp).
   [[nodiscard]] bool keeps_twins() const noexcept { return runs_ || what() == job::try_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 

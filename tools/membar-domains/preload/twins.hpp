@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For `try`: executable graphs with listed kernels are instantiated twice, once as in the program and once with the kernels
-/// moved. The two graphs are launched in turn. Changes that the program makes to one graph are also made to the other.
+/// For `try` and `run`: executable graphs with listed kernels are instantiated twice, once as in the program and once with the
+/// kernels moved. The two graphs are launched in turn. Changes that the program makes to one graph are also made to the other.
 #pragma once
 
 #include <cuda.h>
@@ -28,9 +28,9 @@ struct turn_of_graph {
   bool listed = false;  ///< whether the graph has a twin that may be launched
 };
 
-/// Chooses which of the two graphs is launched, in the order off, on, on, off. Under `run`, after the decision, the moved graph
-/// is chosen if all its kernels are listed. The launch waits for the previous one, like two launches of a single executable
-/// graph.
+/// Chooses which of the two graphs is launched, in the order unmoved, moved, moved, unmoved. Under `run`, after the decision,
+/// the moved graph is chosen if all its kernels are listed. The launch waits for the previous one, like two launches of a
+/// single executable graph.
 [[nodiscard]] turn_of_graph begin_turn(CUgraphExec exec, CUstream stream);
 /// Must be called after the launch.
 void end_turn(CUgraphExec exec, CUstream stream);

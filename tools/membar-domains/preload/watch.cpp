@@ -160,7 +160,7 @@ std::atomic<bool> started = false;
 
 std::atomic<bool> attached = false;
 
-/// Called at the end of a driver call, where CUPTI may be detached according to its manual.
+/// A callback for driver calls. Detaches CUPTI at the end of a call, where its manual allows this.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
   if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());

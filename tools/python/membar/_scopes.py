@@ -150,11 +150,9 @@ def persisting(array, *, stream=None, hit_ratio=None):
 
     array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which PyTorch or
     CuPy launches. hit_ratio: the fraction of accesses that persist, above 0 and at most 1; by default as large as the set-aside permits. The
-    block reserves this fraction of the array's size in L2 for persisting lines. The end of the
-    block restores the window and the set-aside, even after an exception. Persisting lines stay
-    persisting until `reset_persisting_lines` is called or the hardware resets them. A window
-    affects neither
-    values nor memory order. Requires compute capability 8.0 or higher.
+    block reserves this fraction of the array's size in L2 for persisting lines. The end of the block restores the window and the set-aside, even
+    after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects
+    neither values nor memory order. Requires compute capability 8.0 or higher.
     """
     start, size = _memory_of(array)
     if hit_ratio is not None and not 0 < hit_ratio <= 1:
