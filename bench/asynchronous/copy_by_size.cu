@@ -136,8 +136,8 @@ struct ptx_async : membar_async {
     __syncthreads();
   }
 };
-/// The copy has finished when the call returns, so several tiles are in flight only because a multiprocessor has several
-/// threads.
+/// Ordinary loads and stores, which have finished when `begin` returns. Several tiles are in flight only because the threads of
+/// a multiprocessor may be at different tiles.
 struct words {
   template <class Ring>
   __device__ static void init(Ring&, int) {}

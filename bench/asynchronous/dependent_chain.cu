@@ -20,7 +20,7 @@ namespace {
 /// How a kernel of the chain triggers its successor and waits for its predecessor.
 enum class way { full, late, early, early_ptx, early_cuda };
 
-/// The duration of the preparation or the work, in nanoseconds.
+/// Spins for this many nanoseconds, in place of preparation or work.
 __device__ void spend(unsigned nanoseconds) {
   for (const unsigned long long begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < nanoseconds;) {
   }

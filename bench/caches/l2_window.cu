@@ -149,7 +149,8 @@ class fixture {
     return support::nanoseconds_of(stream_.get(), run);
   }
 
-  /// The time to read a region of half the set-aside that was made persisting, after `flushes` kernels that read 1 GiB each.
+  /// The time to read a region half the size of the set-aside again, after `flushes` kernels that read 1 GiB each. With
+  /// `with_window`, the first read makes the region's lines persisting.
   double nanoseconds_after(int flushes, bool with_window) {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);

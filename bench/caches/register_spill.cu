@@ -13,7 +13,7 @@ namespace {
 constexpr int values = 96;
 constexpr int threads = 256;
 
-/// Each thread keeps `values` sums. Adds a value to each sum: a computed value or, with `Loads`, a loaded one.
+/// Each thread keeps `values` sums. In every turn, it adds a value to each: a computed value or, with `Loads`, a loaded one.
 template <int BlocksPerSm, bool Loads>
 __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* in, std::size_t mask, int turns, float* out) {
   float sums[values];

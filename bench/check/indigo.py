@@ -11,9 +11,9 @@ scenario per graph of the artifact, with the initial data of the artifact's main
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 
-Each kernel first runs on each graph in one schedule, and then in the other schedules, unless the first one showed a race: more
-schedules cannot change the table then. The longest runs start first. When the time limit of --minutes has passed, no new run
-starts, and unfinished runs are stopped. Finished runs are saved in --out, and the same command continues after them. --ptx
+Each kernel first runs on each graph in one schedule, and then in the other schedules, unless the first one showed a race,
+because further schedules could then not change the table. The longest runs start first. When the time limit of --minutes has
+passed, no new run starts, and unfinished runs are stopped. Finished runs are saved in --out, and the same command continues after them. --ptx
 keeps the compiled kernels, so that a machine without nvcc can run them.
 
 With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,

@@ -158,7 +158,7 @@ def cub(runner):
 def cutlass(runner):
     program = pathlib.Path(runner.options.cutlass).resolve()
     if not program.exists():
-        raise Skip("give the program by --cutlass")
+        raise Skip("give the program with --cutlass")
     row, folder = runner.record("cutlass", [program])
     return {**row, "scenarios": runner.all_decided(folder)}
 

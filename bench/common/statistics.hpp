@@ -29,8 +29,8 @@ namespace support {
 /// probability of at least 95 %, for any distribution. `sorted` is ascending; with fewer than six samples there is no such
 /// interval.
 [[nodiscard]] inline std::optional<std::pair<double, double>> median_interval(const std::vector<double>& sorted) {
-  // The k-th smallest sample is above the median if fewer than k samples are below it: the lower tail of a binomial
-  // distribution.
+  // The k-th smallest sample is above the median if fewer than k samples are below the median. The probability of this is the
+  // lower tail of a binomial distribution.
   const auto count = static_cast<double>(sorted.size());
   std::size_t k = 0;
   double probability = std::exp2(-count);

@@ -7,9 +7,9 @@ to measurements on two GPUs.
 
 Assumptions:
   1. A GPU's stores to all peers leave through links whose total rate is C. The stores that arrive at a GPU also share a total
-  rate of C. 2. A GPU has at most W bytes of stores outstanding. Background load that saturates the link keeps all W
-  outstanding. 3. Stores leave in order, from one queue per domain. The flush at the end of a kernel waits until the stores in
-  its domain's
+     rate of C.
+  2. A GPU has at most W bytes of stores outstanding. Background load that saturates the link keeps all W outstanding.
+  3. Stores leave in order, from one queue per domain. The flush at the end of a kernel waits until the stores in its domain's
      queue are acknowledged, which takes W divided by the queue's drain rate.
   4. In a domain without these stores, the flush waits for a fraction s of that time, because of congestion on the common path.
   5. Background load that pauses, such as occasional all-reduces, delays a flush only during its share of the time. Steady background load
@@ -65,8 +65,7 @@ class Model:
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
         """Returns the time by which a kernel boundary is delayed. `load` is a steady background load's share of the link's rate
-        or, for
-        all-reduces, their share of the time."""
+        or, for all-reduces, their share of the time."""
         if not 0 <= load <= 1:
             raise SystemExit(f'the load is {load}, but must be from 0 to 1')
         drain = self.drain(pattern, gpus)

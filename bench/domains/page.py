@@ -59,8 +59,8 @@ WORDS = {
 
 
 def read(files):
-    """Merges results; programs in later files replace the same programs in earlier files. Each program keeps the data of its
-    run."""
+    """Merges results; programs in later files replace the same programs in earlier files. Each program's
+    entry keeps the date and the header hash of its run."""
     out = {}
     for file in files:
         one = results.parsed(pathlib.Path(file).read_text())
@@ -72,7 +72,7 @@ def read(files):
 
 def kept(everything):
     """Leaves out logs, individual streams and graphs, programs without measurements, and the times that programs measured under
-    `watch` and `try`. The data of a program's run are kept only if they differ from the file's data."""
+    `watch` and `try`. A program's date and header hash are kept only if they differ from the file's."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
 
     def part(key, value):

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the programs in programs/ unchanged and under membar-domains watch, try and apply, and writes the results.
 
-    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output
-    domains
+    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
 
-writes domains/domains.json, and a folder for each program with the reports of membar-domains and the logs. Each program runs
-unchanged and under watch, try and apply; --turns repeats the unchanged run and the run under apply. --cost N measures the cost
+This command writes domains/domains.json, and a folder for each program with the reports of membar-domains and the logs. Each
+program runs unchanged and under watch, try and apply; --turns repeats the unchanged run and the run under apply. --cost N measures the cost
 of the library itself: it alternates N runs of the unchanged chain with N runs under a list that matches no kernel. --step-cost
 N does the same with a decode step on one GPU, and writes step_cost.json. --one-command S instead runs each program for S
 seconds under `membar-domains run`, with the library off, and with the communicating kernels moved by hand; it writes run.json.

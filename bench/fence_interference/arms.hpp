@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of the experiment: the synchronization domains of the victim and the noise.
+/// The arms of the experiment. An arm is a choice of the synchronization domains in which the victim (the timed operation) and
+/// the noise (the background load) run.
 #pragma once
 
 #include <membar/sync_domain.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: do memory fences in a process wait for unrelated traffic, and how much of this wait do memory synchronization
-/// domains remove? Every case times one victim during one noise in one arm; `--help` lists the options.
+/// domains remove? Every case times one victim (an operation that may wait) during one noise (background load) in one arm (a
+/// choice of the domains of both); `--help` lists the options.
 
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -108,7 +109,7 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
   }
   const std::string reason = on == nullptr ? cases.waiver() : on->waiver(victim, noise_name, arm);
   result.note = reason.empty() ? "" : "waived: " + reason;
-  // The child process of arm env0 does all of its repetitions itself.
+  // A child process measures arm env0, including all repetitions.
   const bool in_child = arm.name == env0.name;
   const int sets = in_child ? 1 : cases.repetitions();
   if (reason.empty() && cases.selects(name.text())) {
@@ -177,7 +178,7 @@ void program::repeat_what_is_used() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);
   const auto medians_of = [](const used_case& each) -> const std::vector<double>& { return each.result->medians; };
   const auto again = [this](const used_case& each, std::size_t left) {
-    progress::say(std::to_string(left) + " cases are spread too widely: again " + each.name.text());
+    progress::say(std::to_string(left) + " cases have too large a spread; repeating " + each.name.text());
     try {
       measure(*on, *each.victim, on->noise_called(each.name.noise), *each.under, *each.result);
       return true;

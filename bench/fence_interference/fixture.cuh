@@ -152,7 +152,8 @@ class fixture {
   }
 
  private:
-  /// The first multiprocessor that noise of the usual extent occupies, or the last one that it leaves free.
+  /// Returns the multiprocessor on which a victim should run: the first one that noise of the usual extent occupies if they
+  /// share one, otherwise the last one that this noise leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");
@@ -168,8 +169,8 @@ class fixture {
     return id;
   }
 
-  /// The number of kernels in chains of this form, the same in every case: large enough that the interval without noise is
-  /// narrow enough for ratios to be known, but at most `most_chain`.
+  /// Returns the number of kernels in chains of this form, which is the same in every case: so many that, without noise, the
+  /// interval of the median is narrow enough for ratios to be known, but at most `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;

@@ -45,9 +45,8 @@ model::instruction fence_at(thread_scope scope, Order order) {
   return at(scope, model::thread_fence<system_wide>(order));
 }
 
-/// Answers the four questions for a victim that ends with `operations` at `scope`. The operations consist of the publication of
-/// `flag` and any operations before it. A victim without operations is the end of a kernel that another kernel follows in the
-/// same stream.
+/// Determines the requirement for a victim that ends with `operations` at `scope`. The last operation publishes `flag`. A
+/// victim without operations is the end of a kernel that another kernel follows in the same stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };

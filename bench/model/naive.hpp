@@ -245,7 +245,7 @@ class naive_model {
     e.place = i.target;
     e.depends = m.control;
     if (i.element == 0 && m.at + 1 < code.size() && code[m.at + 1].element != 0) {
-      m.vector = static_cast<int>(m.done.events.size());  // the location of its first element
+      m.vector = static_cast<int>(m.done.events.size());  // the number of its first element's event
     } else if (i.element == 0) {
       m.vector = -1;
     }

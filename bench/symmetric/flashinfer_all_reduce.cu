@@ -6,7 +6,7 @@
 ///       -I <FlashInfer>/include -I <spdlog>/include bench/symmetric/flashinfer_all_reduce.cu \
 ///       -o flashinfer_all_reduce.so -lcuda
 ///
-/// Memory arguments consist of the address on every rank. The functions return whether they succeeded.
+/// A memory argument is an array that contains the memory's address on each rank. The functions return whether they succeeded.
 #include <flashinfer/comm/trtllm_allreduce_fusion.cuh>
 #include <flashinfer/comm/vllm_custom_all_reduce.cuh>
 

@@ -72,7 +72,7 @@ TEST(active_mask, names_lanes_that_can_exchange_values) {
   EXPECT_EQ(up.words, (std::set<std::vector<std::uint64_t>>{{1, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {3, 3, 3}}));
 }
 
-TEST(active_mask, of_one_loop_iteration_is_not_that_of_another) {
+TEST(active_mask, is_separate_for_each_loop_iteration) {
   const outcomes e =
       explore_lanes("mov.u32 %r3, 0; L:" + get_mask + "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra L;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
@@ -112,7 +112,7 @@ TEST(active_mask, is_explored_alike_whichever_kernel_comes_first) {
   EXPECT_EQ(executions(false), 5U);
 }
 
-TEST(active_mask, that_cannot_occur_is_not_a_hang_and_hides_none) {
+TEST(active_mask, that_is_impossible_is_not_a_hang_and_hides_no_hang) {
   const std::string waits = "L: ld.relaxed.gpu.global.u32 %r3, [y]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;";
   EXPECT_EQ(explore_lanes("setp.ne.u32 %p0, %r0, 0; @%p0 bra SECOND; bra.uni MASK; SECOND:" + waits + "MASK:" + get_mask, 2)
                 .result.status,

@@ -290,7 +290,7 @@ TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
   expect(of_block(0, filled) + given_back(release, ""), check_status::race, "a proxy fence is missing", 1, 2);
 }
 
-TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
+TEST(check_copies, source_destination_and_mbarrier_are_in_the_blocks_that_ptx_allows) {
   const std::string filled =
       "st.shared.u32 [stage], 2; st.shared.u32 [stage+4], 2; st.shared.u32 [stage+8], 2; st.shared.u32 [stage+12], 2;"
       "fence.proxy.async.shared::cta;";
@@ -303,7 +303,7 @@ TEST(check_copies, their_places_are_in_the_blocks_that_ptx_allows) {
          check_status::undefined, "a copy whose mbarrier is in a different block than its destination", 1, 2);
 }
 
-TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
+TEST(check_copies, a_race_names_the_reading_on_which_it_depends) {
   const auto passed_on = [](const std::string& write, const std::string& fence) {
     return of_block(0, write + "st.release.gpu.global.u32 [flag], 1;") +
            of_block(1, init + "F: ld.acquire.gpu.global.u32 %r0, [flag]; setp.eq.u32 %p0, %r0, 0; @%p0 bra F;" + fence +
@@ -336,7 +336,7 @@ TEST(check_copies, a_race_names_the_reading_that_it_rests_on) {
   EXPECT_EQ(with(passed_on(copy, ""), membar::model::reading::copies_of_two_blocks), check_status::verified);
 }
 
-TEST(check_copies, those_of_one_block_follow_each_other_in_another_without_a_proxy_fence) {
+TEST(check_copies, consecutive_copies_into_another_block_need_no_proxy_fence) {
   const std::string send =
       remote + "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r2], [stage], 16, [%r4];";
   const std::string filled =
@@ -412,7 +412,7 @@ TEST(check_dependent_launches, a_wait_is_only_for_the_kernel_before) {
   EXPECT_EQ(chain(store, launch + "griddepcontrol.wait;", read).status, check_status::verified);
 }
 
-TEST(check_dependent_launches, one_thread_of_a_block_lets_them_begin) {
+TEST(check_dependent_launches, one_thread_of_a_block_triggers_the_dependents) {
   ptx_program p({"mov.u32 %r0, %tid.x; setp.ne.u32 %p0, %r0, 0; @%p0 bra LATE; griddepcontrol.launch_dependents; LATE: "
                  "st.relaxed.gpu.u32 [x], 7;",
                  "ld.relaxed.gpu.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 trap;"},
@@ -422,7 +422,7 @@ TEST(check_dependent_launches, one_thread_of_a_block_lets_them_begin) {
   EXPECT_EQ(p.explore().status, check_status::violated) << "the second kernel may run before the stores of the first";
 }
 
-TEST(check_copies, a_kernel_comes_after_one_that_ends_with_any_fence) {
+TEST(check_copies, a_kernel_follows_one_that_ends_with_any_fence) {
   for (const char* last : {"fence.proxy.async;", "fence.mbarrier_init.release.cluster;",
                            "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"}) {
     ptx_program p({std::string("st.global.u32 [x], 7;") + last, "ld.global.u32 %r0, [x];"});
@@ -431,12 +431,12 @@ TEST(check_copies, a_kernel_comes_after_one_that_ends_with_any_fence) {
   }
 }
 
-TEST(check_dependent_launches, one_that_is_never_let_begin_begins_at_the_end) {
+TEST(check_dependent_launches, a_kernel_that_is_never_triggered_begins_when_its_predecessor_ends) {
   EXPECT_EQ(chain("st.global.u32 [x], 7;", "griddepcontrol.wait; ld.global.u32 %r0, [x];", "").status, check_status::verified);
   EXPECT_EQ(chain("st.global.u32 [x], 7;", "ld.global.u32 %r0, [x];", "").status, check_status::race);
 }
 
-TEST(check_copies, there_are_as_many_as_a_thread_starts) {
+TEST(check_copies, a_thread_may_start_many_copies) {
   std::string many = init + "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 160;";
   for (int k = 0; k < 10; ++k) {
     many += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage+" + std::to_string(16 * (k % 4)) +

@@ -190,7 +190,7 @@ TEST(check_buffers_loads, not_through_what_lanes_exchange) {
   EXPECT_EQ(buffered_by_lanes(shuffle + "or.b32 %r3, %r0, 1;", "%r3").counts.buffered, 2U);
 }
 
-TEST(check_buffers_loads, and_gives_lanes_what_only_that_shows) {
+TEST(check_buffers_loads, and_lanes_exchange_values_that_only_buffering_produces) {
   const std::string count = "setp.eq.u32 %p3, %r1, 0; @%p3 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
   EXPECT_EQ(buffered_by_lanes("", "1", "shfl.sync.bfly.b32 %r1|%p2, %r0, 1, 31, 3;" + count).status, check_status::violated);
   EXPECT_EQ(buffered_by_lanes("", "1", "redux.sync.min.u32 %r1, %r0, 3;" + count).status, check_status::violated);
@@ -668,7 +668,7 @@ TEST(check_finds, what_a_random_execution_shows_before_it_gives_up) {
   EXPECT_EQ(ptx_program({race, race}).explore({}, few).status, check_status::gave_up);
 }
 
-TEST(check_finds, nothing_of_an_execution_that_is_not_whole) {
+TEST(check_finds, nothing_in_an_incomplete_execution) {
   // The load of y may be buffered, and the store to z comes after the barrier that orders the load of z.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
@@ -795,7 +795,7 @@ TEST(check_explores, no_load_buffering_where_one_location_rules_it_out) {
       << "each thread may read what the other one adds later";
 }
 
-TEST(check_explores, load_buffering_without_steps_that_lead_to_none) {
+TEST(check_explores, load_buffering_without_steps_that_lead_to_no_execution) {
   const auto side = [](const std::string& own, const std::string& other) {
     std::string text;
     for (int n = 0; n < 4; ++n) {

@@ -378,7 +378,7 @@ bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   return check::fence_order(e.graph(), rules).search({});
 }
 
-TEST(check_orders_fences, of_which_there_are_many_soon) {
+TEST(check_orders_fences, quickly_if_there_are_many) {
   EXPECT_TRUE(many_fences_have_an_order(false, false));
   EXPECT_TRUE(many_fences_have_an_order(true, false));
   EXPECT_TRUE(many_fences_have_an_order(false, true));

@@ -78,7 +78,7 @@ TEST(wgmma, reads_the_bytes_of_its_descriptors) {
   expect(all + zeros + begin + product + commit + wait, check_status::uninitialised);
 }
 
-TEST(wgmma, gives_its_registers_back_when_it_was_waited_for) {
+TEST(wgmma, releases_its_registers_after_a_wait) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product;
   expect(all + commit + put + wait, check_status::undefined, "still uses: wait for the operation first");
   expect(all + wait + put, check_status::undefined, "still uses: wait for the operation first");  // the group is not committed
@@ -105,7 +105,7 @@ TEST(wgmma, lets_the_newest_groups_be_pending) {
          "still uses: wait for the operation first");
 }
 
-TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
+TEST(wgmma, releases_its_operands_after_a_wait) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit;
   const std::string again = "setp.eq.u32 %p1, %r15, 0; @%p1 st.shared.u32 [b], 2;";
   expect(all + wait + meet + again, check_status::verified);
@@ -300,7 +300,7 @@ TEST(tensor_memory, is_filled_from_shared_memory_before_products_of_the_thread) 
   expect_tensor(begin_of_all + other + multiply(0) + end, check_status::race, "tensor memory");
 }
 
-TEST(tensor_memory, is_that_of_both_blocks_of_a_pair) {
+TEST(tensor_memory, holds_products_in_both_blocks_of_a_pair) {
   const std::string all_meet = before + "barrier.cluster.arrive; barrier.cluster.wait;" + after;
   const auto kernel = [&](const std::string& group, const std::string& filled) {
     return allocate + filled + tensor_descriptors + fence + all_meet +

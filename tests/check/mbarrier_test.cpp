@@ -124,7 +124,7 @@ TEST(check_mbarrier, an_arrival_returns_the_phase_that_a_test_asks_for) {
   expect({init(3), {store + meet, other + load}}, check_status::hang);
 }
 
-TEST(check_mbarrier, one_that_lacks_an_arrival_hangs) {
+TEST(check_mbarrier, a_phase_that_lacks_an_arrival_hangs) {
   expect({init(2), {arrive, wait("0", "W")}}, check_status::hang, "threads wait");
 }
 
@@ -173,7 +173,7 @@ TEST(check_mbarrier, the_arrivals_that_are_pending_are_counted) {
   expect({init(2), {count}}, check_status::violated, "traps");
 }
 
-TEST(check_mbarrier, one_that_nobody_initialized_is_found) {
+TEST(check_mbarrier, an_uninitialized_mbarrier_is_found) {
   expect({"", {arrive}}, check_status::uninitialised);
   expect({init(1) + "mbarrier.inval.shared.b64 [bar];", {arrive}}, check_status::undefined, "not initialized");
 }
@@ -258,7 +258,7 @@ TEST(check_cluster, its_barrier_takes_an_arrival_and_a_wait_in_turn) {
   expect({"", {"barrier.cluster.wait;"}, 2, ""}, check_status::undefined, "without an arrival");
 }
 
-TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
+TEST(check_cluster, a_block_must_not_exit_while_others_access_its_memory) {
   const std::string meet = "barrier.cluster.arrive; barrier.cluster.wait;";
   const std::string there = "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;";
   const auto two = [&](const std::string& body) { return block_of_threads{"", {there + body}, 2, ""}; };
@@ -277,7 +277,7 @@ TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
   expect(two(own + meet + "ld.shared::cluster.u32 %r0, [%r10];" + relaxed), check_status::undefined, "before the end of block");
 }
 
-TEST(check_cluster, a_block_that_heard_of_the_access_lives) {
+TEST(check_cluster, a_block_may_exit_after_it_acquires_a_flag_that_follows_the_access) {
   // Block 1 waits for a flag that block 0 raises after its access.
   const std::string there =
       "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;"

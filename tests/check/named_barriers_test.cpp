@@ -50,7 +50,7 @@ TEST(named_barriers, are_distinguished_by_their_numbers) {
   EXPECT_EQ(explore("bar.sync 2, 64;" + take_word, give_word + "bar.arrive 1, 64;").status, check_status::hang);
 }
 
-TEST(named_barriers, do_not_wait_for_warps_that_they_are_not_of) {
+TEST(named_barriers, do_not_wait_for_warps_that_do_not_take_part) {
   const std::string within =
       give_word + "bar.sync 1, 32; xor.b32 %r7, %r3, 4; mov.u32 %r8, s; add.u32 %r8, %r8, %r7; ld.shared.u32 %r6, [%r8];";
   EXPECT_EQ(explore(within, "").status, check_status::verified);
@@ -58,21 +58,21 @@ TEST(named_barriers, do_not_wait_for_warps_that_they_are_not_of) {
   EXPECT_EQ(two.status, check_status::verified) << two.found.message;
 }
 
-TEST(named_barriers, wait_for_warps_that_have_left_without_coming) {
+TEST(named_barriers, wait_for_warps_that_have_exited_without_arriving) {
   EXPECT_EQ(explore("bar.sync 1, 64;", "").status, check_status::hang);
 }
 
-TEST(named_barriers, that_more_warps_come_to_are_rejected) {
+TEST(named_barriers, at_which_too_many_warps_arrive_are_rejected) {
   expect_refusal(explore("bar.sync 1, 32;", "bar.sync 1, 32;"),
                  "more warps of the block arrive at barrier 1 than the 1 that it expects");
 }
 
-TEST(named_barriers, of_several_numbers_of_threads_are_rejected) {
+TEST(named_barriers, with_different_thread_counts_are_rejected) {
   expect_refusal(explore("bar.sync 1, 32; bar.sync 1, 64;", "bar.sync 1, 64;"),
                  "barrier 1 is used with different thread counts");
 }
 
-TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {
+TEST(named_barriers, whose_thread_count_is_not_whole_warps_are_rejected) {
   expect_refusal(
       explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
       "'bar.sync' is a barrier for 40 threads; in a block of 64 threads, this number must be a multiple of 32 and at most");

@@ -182,7 +182,7 @@ check::instruction opcode_of(const std::string& text) {
   return i;
 }
 
-TEST(ptx_opcodes, of_the_rows_that_fit_the_one_with_most_words_is_meant) {
+TEST(ptx_opcodes, the_matching_row_with_the_most_words_applies) {
   EXPECT_EQ(opcode_of("mul.lo.s32").code, check::op::multiply_low);
   EXPECT_EQ(opcode_of("mul.wide.u32").code, check::op::multiply_wide);
   EXPECT_EQ(opcode_of("red.add.u32").code, check::op::reduction);
@@ -385,7 +385,7 @@ TEST(ptx_reader, reads_what_it_does_not_execute) {
             check::op::unsupported);
 }
 
-TEST(ptx_reader, reads_a_recursion_up_to_where_it_is_one) {
+TEST(ptx_reader, reads_a_recursive_function_up_to_its_recursive_call) {
   const std::vector<check::op> codes =
       codes_of(".func f() { fence.acq_rel.gpu; call.uni f, (); ret; }\n" + kernel_text("k", "call.uni f, ();"));
   ASSERT_GE(codes.size(), 2U);
@@ -393,7 +393,7 @@ TEST(ptx_reader, reads_a_recursion_up_to_where_it_is_one) {
   EXPECT_EQ(codes[1], check::op::unsupported);
 }
 
-TEST(ptx_reader, knows_a_label_of_an_inner_block_only_there) {
+TEST(ptx_reader, finds_a_label_of_an_inner_block_only_in_that_block) {
   EXPECT_EQ(error_in("{ A: bra A; } { A: bra A; } { @%p1 bra A; { A: bra A; } A: }"), "");
   EXPECT_EQ(error_in("{ A: } bra A;"), "8:1: the label 'A' is not defined in 'k'");
   EXPECT_EQ(error_in("{ A: A: }"), "8:1: the label 'A' is defined twice");

@@ -374,8 +374,8 @@ TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
   EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "st.shared.u32"));
 }
 
-const std::string fill =
-    "\n@%p0 cp.async.ca.shared.global [%r1+4], [z], 4;\ncp.async.wait_all;\n";  // a gap is known by its line
+// The instructions are on lines of their own, because the place for a barrier is identified by its PTX line.
+const std::string fill = "\n@%p0 cp.async.ca.shared.global [%r1+4], [z], 4;\ncp.async.wait_all;\n";
 const std::string begin_tile =
     ".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; "
     "setp.eq.u32 %p0, %r0, 0; st.shared.u32 [%r3], 1; bar.sync 0; ";

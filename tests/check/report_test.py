@@ -316,7 +316,8 @@ def main():
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
         expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch\n", output), output)
-        # In a small block, it does not show that a larger block needs another barrier. Repairs that are not shown are counted.
+        # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so the report
+        # suggests both. Repairs that are not shown are counted.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads()\n",

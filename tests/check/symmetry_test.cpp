@@ -85,7 +85,7 @@ TEST(check_symmetry, leaves_one_order_of_the_first_atomics) {
 
 TEST(check_symmetry, is_off_unless_it_is_asked_for) { EXPECT_EQ(ptx_program({add_to_x}, 4).explore().counts.executions, 24U); }
 
-TEST(check_symmetry, is_not_of_threads_that_can_be_distinguished) {
+TEST(check_symmetry, does_not_apply_to_threads_that_can_be_distinguished) {
   for (const std::string& apart :
        {std::string("mov.u32 %r3, %tid.x;"), std::string("mov.u32 %r3, %laneid;"), std::string("mov.u32 %r3, %lanemask_lt;"),
         std::string("mov.u32 %r3, %ctaid.x;"), std::string("mov.u32 %r3, %warpid;"), std::string("bar.warp.sync 7;"),
@@ -99,7 +99,7 @@ TEST(check_symmetry, is_not_of_threads_that_can_be_distinguished) {
       << "different launches may have different arguments";
 }
 
-TEST(check_symmetry, of_blocks_is_of_those_with_one_thread_that_share_no_memory) {
+TEST(check_symmetry, of_blocks_applies_to_blocks_of_one_thread_without_shared_memory) {
   const auto grid = [](const std::string& body, std::uint32_t block, int cluster) {
     check::launch_request request;
     request.grid[0] = 4;
@@ -129,7 +129,7 @@ TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
             check_status::race);
 }
 
-TEST(check_symmetry, does_not_make_a_hang_of_threads_that_are_held) {
+TEST(check_symmetry, does_not_mistake_held_back_threads_for_a_hang) {
   // Before its first atomic, a thread waits for another thread's atomic.
   const std::string second =
       "ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra A;"

@@ -62,8 +62,8 @@ FETCH = {"exchange": "exch", "fetch_add": "add", "fetch_sub": "add", "fetch_and"
 REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor": "xor", "min": "min", "max": "max", "inc": "inc",
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
-RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp want the same word.
-ONE_SET = "match.any.sync.b32"  # Determines which of these lanes still want it.
+RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp update the same word.
+ONE_SET = "match.any.sync.b32"  # Determines which of these lanes have not updated it yet.
 MOST = "redux.sync.max.u32"  # Determines the largest number of such lanes.
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
@@ -242,8 +242,9 @@ def around_loop(order, scope, inside):
 
 
 def update_loop(order, scope, bits):
-    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with
-    the order for all of them. The warp barriers and fences are outside of the attempts."""
+    """Returns the instructions of an update by a loop: a first load, each lane's own attempts, and the attempts of one lane on
+    behalf of all lanes that update the same word. Warp barriers and fences are outside of the attempts, and order the accesses of
+    all of these lanes."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
     merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, MOST, attempt]), "bar.warp.sync"]
     return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
@@ -268,7 +269,8 @@ def address_of(instruction):
 
 
 def by_hand(kind, instruction, fences, result, value="value", after=(), policy=False):
-    """Returns one instruction between the parameters and the result in the simplest way; a vector is written with its elements."""
+    """Returns the body of a kernel that converts the parameters to registers, executes one instruction, and stores the result. The
+    elements of a vector are separate operands."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
     bits = register if n > 1 or kind.bits >= 16 else "unsigned char"

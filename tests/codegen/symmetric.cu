@@ -370,7 +370,7 @@ extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag)
   symmetric::wait(by_block, flag, equals(1), budget);
 }
 
-// A relaxed operation does not require this, because it orders no later read.
+// A relaxed operation orders no later read, so it need not make this PE's memory consistent.
 // CHECK-LABEL: .entry relaxed_over_a_network(
 // CHECK-NOT: pmevent
 // CHECK: ret;

@@ -898,7 +898,7 @@ TEST_P(symmetric_barrier, of_five_has_one_budget) {
 
 // Timed-out waits on streams, which the program survives.
 
-TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_goes_on) {
+TEST_P(symmetric_pes, a_timed_out_wait_on_a_stream_ends_the_waits_of_all_pes_and_the_program_continues) {
   using symmetric::stream_result;
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);

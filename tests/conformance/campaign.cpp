@@ -174,8 +174,9 @@ std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) 
   return sets;
 }
 
-// Runs a test under one set of parameters for a while. If that fails, the next set still runs. If a set was found with several
-// launches, its home may not exist in this test.
+// Runs a test under one set of parameters for a while. If that fails, the next set still runs. The parameter
+// `home` selects the launch whose device holds the memory. A set that was found for several launches may select a launch that
+// this test does not have.
 void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
   how.home = how.home < t.homes ? how.home : 0;
   membar::litmus::run_options options{

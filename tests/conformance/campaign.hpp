@@ -64,7 +64,7 @@ struct test_result {
   std::string best_parameters{};
   std::uint64_t best_seed = 0;
   int sets = 0;          ///< the number of parameter sets
-  int homes = 1;         ///< The number of the test's launches whose device has room for the launch's memory.
+  int homes = 1;         ///< The number of the test's launches whose device has enough space for the launch's memory.
   std::string reason{};  ///< The reason why it was skipped or failed, or the forbidden outcomes and their parameters.
   bool was_skipped = false;
   bool has_failed = false;

@@ -3,7 +3,7 @@
 """Breaks the headers in one place at a time, and checks on a GPU whether the conformance suite detects it.
 
 usage: mutants.py list
-       mutants.py check checks that every patch applies, without compiling
+       mutants.py check                                       checks that every patch applies, without compiling
        mutants.py build [option...] FOLDER -- NVCC OPTION...  needs no GPU
        mutants.py run [option...] FOLDER                      needs a GPU
 

@@ -18,7 +18,7 @@ struct shape_text {
   consteval shape_text(const char (&given)[Size]) { std::ranges::copy(given, text); }  // NOLINT: converts a literal
 };
 
-/// The actions of a test, in the order of its name.
+/// The actions of a test, in the order in which its name lists them.
 template <class... Actions>
 struct by {
   static std::string text() { return (std::string() + ... + ("+" + Actions::text())); }

@@ -99,7 +99,7 @@ TEST_F(l2_on_a_gpu, a_window_of_a_stream_goes_through_capture) {
   EXPECT_EQ(captured(plain()), window());
 }
 
-TEST_F(l2_on_a_gpu, a_window_of_a_launch_goes_before_the_streams) {
+TEST_F(l2_on_a_gpu, a_launchs_window_overrides_the_streams) {
   const membar::scoped_stream_attribute restore(stream, window());
   access_policy_window own = window();
   own.hit_ratio = 0.25F;

@@ -72,7 +72,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
       }
       late = late || full.wait_parity(round % 2, acquire, generous) != wait_result::done;
       stale += checked(there[threadIdx.x] != round + threadIdx.x);
-      // These loads come first, then copies that read or overwrite the memory.
+      // Orders the loads above before copies that read or overwrite the memory.
       membar::proxy_fence<proxy::async_shared_block>();
       __syncthreads();
       if (threadIdx.x == 0) {
@@ -291,7 +291,7 @@ __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap 
     for (unsigned i = 0; i < column_pixels * column_channels; ++i) {
       to[offset * column_pixels * column_channels + i] = column[i];
     }
-    membar::proxy_fence<proxy::async_shared_block>();  // These loads come first, then a copy that overwrites what they read.
+    membar::proxy_fence<proxy::async_shared_block>();  // Orders the loads above before a copy that overwrites what they read.
   }
   count(seen, 1, 0, late);
 }
@@ -393,7 +393,7 @@ __global__ void store_after_barrier(outcome* seen, unsigned* to, unsigned rounds
     }
     __syncthreads();
     stale += checked(membar::load_weak(target + threadIdx.x) != round);
-    membar::proxy_fence<proxy::async>();  // These loads come first, then the next copy.
+    membar::proxy_fence<proxy::async>();  // Orders the loads above before the next copy.
     __syncthreads();
   }
   count(seen, rounds, stale, false);

@@ -421,7 +421,7 @@ void expect_the_hosts_extremes(std::initializer_list<unsigned short> bits) {
   }
 }
 
-TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too) {
+TEST_F(atomic_objects, extremes_of_vectors_equal_the_hosts_even_with_a_nan) {
   if (!has_compute_capability(9)) {
     GTEST_SKIP() << "this test needs atomic operations on vectors, but the GPU has a compute capability below 9.0";
   }
@@ -465,7 +465,7 @@ void expect_the_hosts_extreme_numbers(std::initializer_list<membar::detail::bits
   }
 }
 
-TEST_F(atomic_objects, extremes_of_numbers_are_those_of_the_host_with_a_nan_too) {
+TEST_F(atomic_objects, extremes_of_numbers_equal_the_hosts_even_with_a_nan) {
   expect_the_hosts_extreme_numbers<float>(
       {0, 0x80000000, 0x3f800000, 0xbf800000, 1, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7fffffff, 0x7f800001});
   expect_the_hosts_extreme_numbers<double>({0, 1ULL << 63, 0x3ff0000000000000, 0xbff0000000000000, 1, 0x7ff0000000000000,

@@ -127,7 +127,7 @@ TEST_F(bulk_pipeline, waits_end) {
   }
   EXPECT_EQ(got[5], wait_result::timed_out) << "all stages are full";
   EXPECT_EQ(got[6], wait_result::done);
-  EXPECT_EQ(got[7], wait_result::done) << "a stage was given back";
+  EXPECT_EQ(got[7], wait_result::done) << "a stage was returned";
 }
 
 }  // namespace

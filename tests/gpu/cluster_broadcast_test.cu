@@ -126,7 +126,7 @@ class cluster_broadcast : public gpu_test {
     EXPECT_EQ(got[5], wait_result::done);
     EXPECT_EQ(got[6], wait_result::timed_out) << "the other block has not returned the stage";
     EXPECT_EQ(got[13], wait_result::done) << "the tile has reached the other block";
-    EXPECT_EQ(got[7], wait_result::done) << "both blocks have given the stage back";
+    EXPECT_EQ(got[7], wait_result::done) << "both blocks have returned the stage";
   }
 };
 

@@ -72,7 +72,7 @@ TEST_F(dependent_chain, holds_across_kernels_that_have_nothing_to_do) {
   EXPECT_EQ(stale_in(static_cast<unsigned>(stress_count("MEMBAR_STRESS_KERNELS", 20'000)) / 4, 2), 0U);
 }
 
-TEST_F(dependent_chain, is_of_one_stream) {
+TEST_F(dependent_chain, rejects_a_launch_in_another_stream) {
   const support::stream other;
   membar::dependent_chain chain(nullptr);
   chain.launch(launch_config{1, 32}, pass);

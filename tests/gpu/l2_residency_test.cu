@@ -164,8 +164,8 @@ class residency : public gpu_test {
   }
 
   /// The threshold is a latency that nearly all misses reach. A hit in the far part of L2 takes longer than the hits used for
-  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush. Lines that respond as
-  /// fast as hits are not counted as misses.
+  /// calibration, which have a copy in the near part, but is still a hit. The few lines that survive the flush respond as
+  /// fast as hits, and are left out of the misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());

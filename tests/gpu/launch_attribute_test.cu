@@ -363,7 +363,7 @@ TEST_F(several_domains, capture_copies_the_streams_domain_and_map_to_the_node) {
   expect_on(graph.kernel_node(), sync_domain(sync_domain::remote), sync_domain_map{.default_ = 1, .remote = 3});
 }
 
-TEST_F(several_domains, the_launchs_own_attributes_beat_the_streams) {
+TEST_F(several_domains, the_launchs_own_attributes_override_the_streams) {
   set_on(stream->get(), sync_domain::remote, sync_domain_map{.default_ = 1, .remote = 3});
   const captured_graph domain = captured(sync_domain::default_);
   expect_on(domain.kernel_node(), sync_domain(sync_domain::default_), sync_domain_map{.default_ = 1, .remote = 3});

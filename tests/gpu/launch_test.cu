@@ -237,7 +237,7 @@ TEST_F(bound_launch, the_launchs_domain_and_map_decide) {
   expect_refused([&] { membar::launch(own, set_statically_bound<1>, statically_bound<1>()); }, 1, 3);
 }
 
-TEST_F(bound_launch, what_the_launch_does_not_name_the_stream_decides) {
+TEST_F(bound_launch, the_stream_decides_what_the_launch_does_not_name) {
   set_attribute(stream->get(), sync_domain_map{.default_ = 1, .remote = 2});
   expect_launched([&] { membar::launch(config(), set_bound, bound_to(1)); });
   expect_launched([&] { membar::launch(config().with(sync_domain::remote), set_bound, bound_to(2)); });

@@ -77,7 +77,7 @@ TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
   this->RecordProperty("acquisitions", std::to_string(seen.count));
 }
 
-/// Lets every thread in.
+/// A lock that lets every thread in.
 struct open_door {
   __device__ wait_result try_lock() { return wait_result::done; }
   __device__ wait_result lock(membar::wait_budget) { return wait_result::done; }
@@ -86,7 +86,7 @@ struct open_door {
 
 class no_lock : public gpu_test {};
 
-TEST_F(no_lock, has_several_holders_whom_the_test_of_locks_sees) {
+TEST_F(no_lock, lets_the_lock_test_find_several_holders) {
   const guarded seen = results_of({blocks, 1}, 1, contend<open_door>, 100'000ULL)[0];
   EXPECT_EQ(seen.failures, 0U);
   EXPECT_GT(seen.violations, 0U);

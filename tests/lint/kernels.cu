@@ -595,7 +595,7 @@ __global__ void wrong_unlock_of_a_block(int* lock, int* data, int n) {
     }
   }
 }
-// These counters and states are flags: their values, or those that other threads make of them, end the wait.
+// These counters and states are flags: the wait ends with their values, or with values that other threads derive from them.
 __global__ void wrong_counter_in_rounds(int* count, int* data, int n) {
   for (int k = 1; k <= n; ++k) {
     data[blockIdx.x] += k;
@@ -736,7 +736,7 @@ __global__ void wrong_read_only_load(int* data) {
   __syncthreads();
   data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
 }
-// According to the code, each round reads elements that earlier rounds did not write.
+// No round reads an element that an earlier round has written, but the kernel writes to memory that it reads with __ldg.
 __global__ void wrong_read_only_load_in_place(int* data, int n) {
   for (int k = threadIdx.x; k < n; k += blockDim.x) {
     data[k] = __ldg(data + k) + 1;

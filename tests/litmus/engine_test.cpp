@@ -305,7 +305,7 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
             "membar: MP has a host thread, but no code for the host to run: set on_host, or place every thread on a GPU");
 }
 
-TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
+TEST_F(litmus_engine_on_a_fake_machine, reports_who_timed_out_and_runs_the_next_test) {
   kernel_.never_arrives = true;
   EXPECT_EQ(
       refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),

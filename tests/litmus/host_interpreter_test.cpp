@@ -219,7 +219,7 @@ TEST(litmus_host_interpreter, the_catalogue_one_thread_after_the_other_ends_as_t
   EXPECT_EQ(unfinished, 0U) << "no lock of the catalogue waits for a thread that comes later";
 }
 
-TEST(litmus_host_interpreter, a_loop_that_waits_in_vain_ends_at_its_limit) {
+TEST(litmus_host_interpreter, a_loop_whose_condition_never_holds_ends_at_its_limit) {
   EXPECT_EQ(run_alone("PTX t\n{ x=0; }\n P0@host ;\n L: ;\n ld.acquire.sys r0, x ;\n bne r0, 1, L ;\nexists (P0:r0 == 0)\n"),
             "P0:r0=0 end=2");
 }

@@ -286,7 +286,7 @@ class order_table {
   std::vector<enough_order> enough_;
 };
 
-/// Returns the program's findings on the headers in its folder, MEMBAR_HEADERS.
+/// Defined by each program for the headers in its folder, MEMBAR_HEADERS: the places that name an order, and the scenarios.
 extern const std::vector<order_site> sites;
 extern const std::vector<scenario> scenarios;
 

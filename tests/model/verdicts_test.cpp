@@ -133,7 +133,7 @@ TEST(verdicts, registers_name_barriers) {
   EXPECT_FALSE(holds(text + "exists (P0:r2 == 1 /\\ P0:r0 == 0)"));
 }
 
-TEST(verdicts, a_barrier_without_a_count_waits_for_the_threads_of_its_block_that_do_not_come) {
+TEST(verdicts, a_barrier_without_a_count_waits_for_every_thread_of_its_block_that_has_not_ended) {
   const auto ends = [](const std::string& rows, const std::string& places = "P0@cta 0,gpu 0 | P1@cta 0,gpu 0") {
     return holds("PTX t\n{ x=0; y=0; }\n" + places + ";\n" + rows + ";\nexists (true)");
   };
@@ -150,7 +150,7 @@ TEST(verdicts, a_barrier_without_a_count_waits_for_the_threads_of_its_block_that
   EXPECT_FALSE(ends("bar.cta.sync 0 | bar.cta.sync 1;\nbar.cta.sync 1 | bar.cta.sync 0"));
   EXPECT_FALSE(ends("bar.cta.sync 0 | bar.cta.sync 0 | bar.cta.sync 1;\nbar.cta.sync 1 | |",
                     "P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0"))
-      << "P2 waits for P0 at barrier 1, and holds it back at barrier 0";
+      << "P2 waits for P0 at barrier 1, and P0 waits for P2 at barrier 0";
 }
 
 TEST(verdicts, the_read_of_a_reduction_begins_no_acquire_pattern) {
@@ -301,7 +301,7 @@ TEST(verdicts, the_address_of_an_asynchronous_copy_is_not_loaded) {
       std::string::npos);
 }
 
-TEST(verdicts, what_nobody_sets_in_an_instruction_does_nothing) {
+TEST(verdicts, the_default_fields_of_an_instruction_have_no_effect) {
   const instruction plain;
   EXPECT_FALSE(plain.guard_negated);
   EXPECT_FALSE(plain.source_indirect);

@@ -472,8 +472,8 @@ class Oracle:
     def passes(self, s, threads):
         """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
         interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC order
-        may have the opposite order. In that case, the accesses that these fences order are not even contended
-        here."""
+        may have the opposite order. The accesses that such fences order have the same order in every interleaving, so they do not
+        count as contended; `fences_around_exit` records that such fences may exist."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:

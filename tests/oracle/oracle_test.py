@@ -59,8 +59,7 @@ class Case:
 
     def disagreement(self, answers):
         """Returns the error in membar-check's statuses of this program, or None. The answer "gave up" is not wrong, and neither
-        is a
-        race that depends on whether the two halves of a read-modify-write are one operation."""
+        is a race that depends on whether the two halves of a read-modify-write are one operation."""
         found = self.verdict.findings
         for (condition, expected), status in zip(self.asked, answers):
             if status == "gave up" or (status == "race" and self.verdict.open):

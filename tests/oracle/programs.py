@@ -29,8 +29,7 @@ FEATURES = {
 
 class Launch(NamedTuple):
     """Segments of code for each thread. Operations that all threads execute separate the segments: "bar", "csync" (a cluster
-    barrier) or
-    "" (nothing)."""
+    barrier) or "" (nothing)."""
     places: tuple      # The places of the kernel's threads.
     block: int         # The number of threads in a block.
     cluster: int       # The number of blocks in a cluster, or 0.

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests which runs bench/check/indigo.py starts, saves and resumes, with a fake artifact and a fake checker. The fake
-artifact's
-kernels are never compiled.
+artifact's kernels are never compiled.
 
 usage: indigo_test.py
 """

@@ -119,7 +119,7 @@ TEST(sanitizer, orders_by_release_and_acquire) {
   expect(race, {one(write_x + "st.release.gpu.global.u32 [y], 1;\n"), one(wait("ld.relaxed.gpu.global.u32") + read_x)});
 }
 
-TEST(sanitizer, asks_that_scopes_include_each_other) {
+TEST(sanitizer, requires_that_scopes_include_each_other) {
   expect(race, {one(write_x + "st.release.cta.global.u32 [y], 1;\n"), one(wait("ld.acquire.gpu.global.u32") + read_x)});
   expect(race, {one(write_x + "st.release.gpu.global.u32 [y], 1;\n"), one(wait("ld.acquire.cta.global.u32") + read_x)});
   const std::string in_block = "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra second;\n" + write_x +
@@ -190,7 +190,7 @@ TEST(sanitizer, leaves_out_reductions_as_acquire_patterns) {
                            read_x)});
 }
 
-TEST(sanitizer, lets_morally_strong_accesses_meet) {
+TEST(sanitizer, reports_no_race_of_morally_strong_accesses) {
   expect(clean, {one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n"), one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n")});
   expect(race,
          {one("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;\n"), one("ld.global.u32 %r0, [x];\nst.global.u32 [z], %r0;\n")});
@@ -328,7 +328,7 @@ TEST(sanitizer, orders_launches) {
   expect(race, {one("griddepcontrol.launch_dependents;\n" + write_x), after(read_x, {0}, true)});
 }
 
-TEST(sanitizer, asks_for_proxy_fences) {
+TEST(sanitizer, requires_proxy_fences) {
   const std::string store =
       "mov.u32 %r0, 7;\nst.shared.u32 [s], %r0;\nst.shared.u32 [s+4], %r0;\nst.shared.u32 [s+8], "
       "%r0;\nst.shared.u32 [s+12], %r0;\n";
@@ -387,7 +387,7 @@ TEST(sanitizer, asks_each_thread_whether_it_uses_what_another_one_does_not) {
   expect(clean, {many(last_uses, 2, 1)});
 }
 
-TEST(sanitizer, passes_over_them_in_large_kernels) {
+TEST(sanitizer, passes_over_unused_loads_in_large_kernels) {
   const std::string write_after = "@!%p1 bra done;\n" + write_x + "done:\n";
   expect(clean, {many(in_a_large_kernel(only_block_0_uses(load_x) + write_after), 2, 1)});
   expect(race, {many(in_a_large_kernel(only_block_0_uses(load_x) + "@!%p1 st.global.u32 [z], %r1;\n" + write_after), 2, 1)});
@@ -439,7 +439,7 @@ TEST(sanitizer, reports_blocks_that_the_device_does_not_hold_together) {
   EXPECT_NE(found[0].found.message.find("holds 6 of the 8 blocks"), std::string::npos) << found[0].found.message;
 }
 
-TEST(sanitizer, asks_final_conditions) {
+TEST(sanitizer, checks_final_conditions) {
   const both p({one("st.global.u32 [x], 3;\n")});
   const std::uint64_t x = p.layout.globals.at("x");
   const auto is = [&](std::uint64_t value) {

@@ -238,7 +238,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   EXPECT_TRUE(says(now().failures[0], "the L2 set-aside could not be restored"));
 }
 
-/// The handler for failed restores reads the total grant to all holders from this set-aside.
+/// The set-aside through which the handler for failed restores reads the limit for all requests on the device.
 const membar::l2_set_aside* read_by_the_handler = nullptr;
 std::size_t granted_to_the_handler = 0;
 

@@ -337,7 +337,7 @@ TEST_F(launch, the_launchs_own_domain_and_map_decide) {
   expect_refused([&] { membar::launch(own, takes_dynamic, domain_bound<int*>(data, 0)); }, 0, 2);
 }
 
-TEST_F(launch, what_the_launch_does_not_name_the_stream_decides) {
+TEST_F(launch, the_stream_decides_what_the_launch_does_not_name) {
   set_attribute(stream.handle(), sync_domain_map{.default_ = 1, .remote = 2});
   membar::launch(config, takes_dynamic, domain_bound<int*>(data, 1));
   membar::launch(config.with(sync_domain::remote), takes_fixed, domain_bound<int*, 2>(data));

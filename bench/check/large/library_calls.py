@@ -33,8 +33,7 @@ import results as result_files  # noqa: E402
 
 def ended(words, seconds):
     """Returns the exit status, the output, the time in seconds, and the peak memory in MiB. A process that takes longer than
-    the
-    limit is stopped, with status 124."""
+    the limit is stopped, with status 124."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A program built with nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph within a graph, and a
-/// box that a tensor map copies.
+/// box that is copied with a tensor map.
 #include <cooperative_groups.h>
 #include <cuda.h>
 

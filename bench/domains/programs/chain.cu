@@ -89,7 +89,7 @@ int main(int count, char** words) {
   constexpr int kernels = 500, rounds = 6, chains = 20;
   const std::string who = count > 2 ? words[2] : "one";
   const bool to_host = who == "host";
-  const int puts = to_host ? 250 : 400;  // Each takes more than a second, so that the chains finish first.
+  const int puts = to_host ? 250 : 400;  // A round of this many puts takes more than a second, so the chains finish first.
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < (to_host ? 1 : 2)) {
