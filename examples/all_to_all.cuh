@@ -19,7 +19,8 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// The memory for rows that are on other PEs. There is space for `rows` rows from each PE, in the order in which it sent them.
+/// One PE's memory for rows that other PEs send. There is space for `most` rows from each PE, in the order in which it sent
+/// them.
 template <class Backend>
 struct all_to_all_memory {
   span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
@@ -41,7 +42,7 @@ struct all_to_all_memory {
 };
 
 /// Numbers the rows for each destination: `slots[i]` is the position of row i among the rows for `to[i]`, in their original
-/// order. Called by one block. `sent`: the number of rows for each PE.
+/// order. Called by one block. `sent` receives the number of rows for each PE.
 template <class Backend>
 __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsigned rows, unsigned* slots, unsigned* sent) {
   const unsigned lane = threadIdx.x % 32;

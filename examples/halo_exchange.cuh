@@ -37,7 +37,7 @@ __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrive
     const auto signals = arrived.subspan(step % 2 * 2, 2);
     put_signal(by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
     put_signal(by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
-    for (unsigned side = 0; side != 2; ++side) {  // `equals`: the next sender waits for what this block sends later.
+    for (unsigned side = 0; side != 2; ++side) {  // `equals`: a neighbour sets a signal again only after this block's next put.
       wait(by_block, signals[side], equals(step), membar::wait_budget::milliseconds(2000));
     }
   }

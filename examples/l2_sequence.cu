@@ -53,7 +53,7 @@ int main() try {
       another_kernel();
     }
     std::puts("the window is off:");
-    another_kernel();  // persisting lines remain persisting
+    another_kernel();  // the table's lines still persist
     third_kernel();
     membar::reset_persisting_lines();
   }

@@ -24,7 +24,7 @@ __global__ void answer_questions(mailbox* box, int rounds) {
   for (int round = 1; round <= rounds; ++round) {
     int asked = 0;
     while ((asked = membar::load<system>(&box->asked, membar::acquire)) != round) {
-      if (asked == stop) {  // The host has a time limit for both.
+      if (asked == stop) {  // The host's time limit has expired.
         return;
       }
     }

@@ -50,7 +50,7 @@ def extension(rank):
 
 
 class AllReduce:
-    """All-reduces of tensors of one type in a group. The operators find an object by its name. Construction is collective."""
+    """All-reduces of tensors of one type in a group. The operators find such an object by its name. Construction is collective."""
 
     def __init__(self, name, rank, dtype, most, most_in_one_shot=0):
         element = torch.empty((), dtype=dtype).element_size()
@@ -124,7 +124,7 @@ def check_layer(count, device):
     how = {"dtype": torch.bfloat16, "device": device}
     layer = RowParallelLinear(WIDTH, count, "example", **how)
     part, residual = torch.randn(16, WIDTH // count, **how), torch.randn(16, WIDTH, **how)
-    dist.broadcast(residual, 0)  # The weights are the same in every process.
+    dist.broadcast(residual, 0)  # The residual must be the same in every process.
     compiled = torch.compile(layer, fullgraph=True)
     found, wanted = compiled(part, residual.clone()), layer.by_nccl(part, residual.clone())
     for one, other in zip(found, wanted):

@@ -29,7 +29,7 @@ __global__ void count(const long* values, long size, int* counts) {
 }
 
 torch::Tensor histogram(torch::Tensor values, int64_t bins) {
-  TORCH_CHECK(values.is_cuda() && values.is_contiguous() && values.scalar_type() == torch::kInt64, "values: contiguous int64 on a GPU");
+  TORCH_CHECK(values.is_cuda() && values.is_contiguous() && values.scalar_type() == torch::kInt64, "values must be a contiguous int64 tensor on a GPU");
   torch::Tensor counts = torch::zeros({bins}, values.options().dtype(torch::kInt32));
   membar::launch(membar::launch_config{256, 256, at::cuda::getCurrentCUDAStream()}.with(membar::sync_domain::remote), count,
                  values.const_data_ptr<int64_t>(), values.numel(), counts.mutable_data_ptr<int>());

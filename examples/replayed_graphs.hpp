@@ -33,7 +33,7 @@ class replayed_graphs {
     membar::check(cudaStreamEndCapture(made.stream, &graph));
     membar::check(cudaGraphInstantiate(&made.graph, graph, 0));
     membar::check(cudaGraphDestroy(graph));
-    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs, because one may wait for another GPU's.
+    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs: it may wait for another GPU's graph.
     membar::check(cudaStreamSynchronize(made.stream));
   }
 

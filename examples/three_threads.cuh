@@ -45,7 +45,7 @@ __global__ void thread_2(words* shared) {
   }
 }
 
-/// Thread 3, and the launches of the other two, with thread 2 in domain `second`. Returns how often x still had its old value,
+/// Launches threads 1 and 2, with thread 2 in domain `second`, and runs thread 3. Returns how often x still had its old value,
 /// or 1 if a wait timed out.
 template <membar::thread_scope Scope>
 int play(const char* name, words* shared, sync_domain second, cudaStream_t (&streams)[2]) {

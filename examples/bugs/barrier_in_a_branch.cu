@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A memory fence that is a barrier, called by one thread (Genesis-Embodied-AI/quadrants #636).
+// A memory fence that is implemented as a barrier but called by only one thread (Genesis-Embodied-AI/quadrants #636).
 #include "spin.cuh"
 
 template <bool Mended>

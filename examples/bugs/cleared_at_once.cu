@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// The first bit: all have arrived. Fixed: a second counter counts blocks that saw the bit; the last one clears both.
+/// The top bit means that all blocks have arrived. Fixed: `seen` counts blocks that saw the bit; the last one clears both.
 template <bool Mended>
 __global__ void meet_and_clear(unsigned* semaphore, unsigned* seen, unsigned* late) {
   using membar::thread_scope;

@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Each other block puts and signals a chunk; these transfers may overtake each other. Block 0 reads the chunks in order.
+/// Block 0 reads the chunks in order. Each other block puts and signals a chunk; these transfers may overtake each other.
 template <bool Mended>
 __global__ void receive_in_order(unsigned* chunks, unsigned* signals, unsigned* sum, unsigned* late) {
   using membar::thread_scope;

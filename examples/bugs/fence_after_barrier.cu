@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The fix of pytorch #128455 puts the last block's fence after the barrier, in threads that have not read the counter.
 
-/// Wrong: an acquire fence. Fixed: `__threadfence()` is a `fence.sc`, which takes part in the order of all such fences.
+/// Wrong: `fence.acq_rel`. Fixed: `__threadfence()`, which is a `fence.sc`; all such fences have a single order.
 template <bool Mended>
 __global__ void reduce_with_late_fence(unsigned* partial, unsigned* count, unsigned* sum) {
   __shared__ bool last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An addition to a complex number under a lock of relaxed atomic operations (kokkos #3038).
+// An addition to a complex number under a lock that is built from relaxed atomic operations (kokkos #3038).
 #include "spin.cuh"
 
 template <bool Mended>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel launched to overlap its predecessor has no wait, although its input is stored before launch_dependents (llama.cpp
-// #23690).
+// A kernel that overlaps its predecessor does not wait for it, and relies on the predecessor's store before
+// launch_dependents (llama.cpp #23690).
 #include <membar/dependent_launch.cuh>
 
 __global__ void store_and_launch(unsigned* value) {

@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// The flag of a fast peer runs one round ahead. With two alternating flags, the peer that runs ahead sets the other flag.
+/// A fast peer overwrites the number that a slow GPU waits for. With two alternating flags, it sets the other flag.
 template <bool Mended>
 __global__ void meet_repeatedly(unsigned* flags, int self, unsigned rounds, unsigned* late) {
   using membar::thread_scope;

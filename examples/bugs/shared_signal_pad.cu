@@ -4,7 +4,7 @@
 
 #include <cuda/atomic>
 
-/// Sends the peer a signal after it consumed the last one, and consumes its own. A pad has one signal for each channel.
+/// Sends a signal once the peer has consumed the last one, then consumes its own. A pad has a signal for each channel.
 __device__ bool exchange_signals(unsigned* pads, int self, int channel, unsigned* late) {
   using signal_ref = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
   signal_ref theirs(pads[2 * (1 - self) + channel]);

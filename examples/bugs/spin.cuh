@@ -7,7 +7,7 @@
 
 /// Repeats `done` until it returns true. After 0.2 seconds it adds one to `*late` and returns false.
 ///
-/// In membar-check, clocks stand still, so the checker finds the endless loop.
+/// In membar-check, clocks do not advance, so the time limit is never reached and the checker finds the endless loop.
 template <class Done>
 __device__ bool spin(unsigned* late, Done done) {
   const unsigned long long begin = membar::global_nanoseconds();

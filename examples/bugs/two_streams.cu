@@ -6,7 +6,7 @@
 
 /// One GPU's part of a communicator. A slot is zero until a value arrives.
 struct push_communicator {
-  unsigned slots[2];  ///< one slot for each of two all-reduces in turn
+  unsigned slots[2];  ///< consecutive all-reduces alternate between the slots
   unsigned epoch;     ///< The number of completed all-reduces.
 };
 

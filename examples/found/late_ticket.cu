@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A counting semaphore: a block subtracts, then waits for the old count. A later block changes the count again.
+// A counting semaphore: a block decrements the count and waits for the old count, but a later block decrements it again.
 
 __device__ int load(const int* count) {
   int value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The threads of two GPUs divide a vector. Between writes and reads, each waits only for its own grid's threads.
 
-/// The follower raises the byte, and the leader clears it.
+/// Rank 1 sets the byte and waits until it is clear; rank 0 waits until the byte is set and clears it.
 __device__ void meet_peer(unsigned char* arrived, unsigned rank) {
   const auto look = [&] {
     unsigned value;

@@ -28,8 +28,8 @@ enum class access_property {
 };
 
 /// An access-policy window as a value. It can be set on a launch (`launch_config::with`), a stream (`scoped_stream_attribute`)
-/// or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting it on a stream or node turns off an
-/// earlier window.
+/// or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting a window that is off on a stream or
+/// node removes an earlier window there.
 struct access_policy_window {
   const void* start = nullptr;
   std::size_t bytes = 0;  ///< 0 turns the window off

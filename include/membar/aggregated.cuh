@@ -81,7 +81,7 @@ enum class aggregation {
 
 namespace detail {
 
-/// Returns the `value` of lane `from`. The type may be of any size.
+/// Returns the `value` of lane `from`. The type may have any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
   return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));

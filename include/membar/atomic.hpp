@@ -262,20 +262,20 @@ class atomic_ref {
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_dec(operand limit, auto... said) const noexcept { return fetch<op::dec>(limit, said...); }
 
-  /// Stores the smaller of two numbers and returns the previous value. If exactly one of the two is a NaN, the number is
-  /// stored. -0 is smaller than +0.
+  /// Stores the smaller of the current value and `value`, and returns the previous value. If exactly one of the two is a NaN,
+  /// the other is stored. -0 is smaller than +0.
   ///
-  /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
-  /// sign bit and all other bits set.
+  /// The object must be a float or a double, and the operation is a loop. If both values are NaNs, it stores the canonical
+  /// NaN, which has no sign bit and all other bits set.
   MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::min>(value, said...);
   }
 
-  /// Stores the larger of two numbers and returns the previous value. If exactly one of the two is a NaN, the number is stored.
-  /// +0 is larger than -0.
+  /// Stores the larger of the current value and `value`, and returns the previous value. If exactly one of the two is a NaN,
+  /// the other is stored. +0 is larger than -0.
   ///
-  /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
-  /// sign bit and all other bits set.
+  /// The object must be a float or a double, and the operation is a loop. If both values are NaNs, it stores the canonical
+  /// NaN, which has no sign bit and all other bits set.
   MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::max>(value, said...);
   }

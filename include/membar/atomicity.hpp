@@ -179,7 +179,7 @@ template <class T>
   return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
 }
 
-/// This function reads the table from which the device code, too, selects its instructions.
+/// The instructions come from the same table that the device code uses to select them.
 [[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
   const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
                         use.operation == atomic_operation::float_max;

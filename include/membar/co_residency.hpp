@@ -15,8 +15,8 @@ namespace membar {
 inline namespace v0_3 {
 
 /// Returns how many blocks of `kernel` the current device can hold at the same time, if nothing else is running on it. For
-/// clusters of more than one block, it counts only whole clusters; their size is the one that the kernel was compiled for, or
-/// else `cluster`.
+/// clusters of more than one block, it counts only whole clusters. Their size is the cluster size that the kernel was compiled
+/// for, or `cluster` if there is none.
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
                                           cluster_dimensions cluster = {1, 1, 1}) {

@@ -232,7 +232,7 @@ inline void check_preferred(const preferred_cluster_dimensions& preferred, const
   }
 }
 
-/// Returns the launch's value for `Wanted`, or the stream's if the launch has none.
+/// Returns the launch's value for `Wanted`, or the stream's value if the launch has none.
 template <class Wanted>
 [[nodiscard]] Wanted effective(const cudaLaunchConfig_t& launch) {
   for (const cudaLaunchAttribute* given = launch.attrs; given != launch.attrs + launch.numAttrs; ++given) {

@@ -215,7 +215,7 @@ TEST_F(adopted_memories, take_a_rank_and_a_callback) {
                      const adopted_backend none(
                          of(1), [](unsigned long long mine) { return std::vector<unsigned long long>{mine, mine + 1, mine}; });
                    }),
-                   "returned a number for PE 1 that differs from the one"));
+                   "returned a number for PE 1 that differs from the number"));
 }
 
 TEST_F(adopted_memories, have_one_heap_at_a_time_and_no_more_than_there_is) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program with up to about a thousand operations. It finds every order and the shortest cycle. Its
-/// running time grows with the cube of the number of operations.
+/// The exact analysis of a program with up to about a thousand operations. It finds every order between operations, and the
+/// shortest cycle. Its running time grows with the cube of the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>

@@ -2,13 +2,13 @@
 /// @file
 /// Decides, without running them, whether the operations that the PEs enqueue can all complete.
 ///
-/// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; which one is not specified. A
-/// queue runs its operations in the order in which they were enqueued. Two streams may share a queue and then block each other,
-/// although no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
-/// A host thread enqueues an operation only after its earlier host waits have returned. An operation runs when it is the first
-/// in its queue, the event records that it waits for have run, and the condition that it waits for holds. A wait requires a
-/// suitable value of its signal; a collective requires the call with the same number from every member. The blocks of one
-/// kernel run concurrently.
+/// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues, but CUDA does not specify
+/// which one. A queue runs its operations in the order in which they were enqueued. Two streams may share a queue and then
+/// block each other, although no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order
+/// that its edges allow. A host thread enqueues an operation only after its earlier host waits have returned. An operation runs
+/// when it is the first in its queue, the event records that it waits for have run, and the condition that it waits for holds.
+/// A wait requires a suitable value of its signal; a collective requires the call with the same number from every member. The
+/// blocks of one kernel run concurrently.
 ///
 /// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, the
 /// answer is exact. Running an operation can only enable other operations, so the schedule with one queue per device is the

@@ -76,9 +76,9 @@ struct replacement {
 /// its acquire fence, so the lane's operation is ordered with the earlier and later accesses of every lane. A lane that shares
 /// its word with no other lane needs no barriers.
 ///
-/// A lane in `same_word` may execute this code again, for a later operation on another word, while this lane is still
-/// attempting. The lane then has a different `same_word`, because two lanes that are in each other's set computed the set at
-/// the same time. Therefore lanes with equal sets are merged.
+/// A lane in this lane's `same_word` may finish and then execute this code again, for a later operation on another word, while
+/// this lane is still attempting. Its new `same_word` cannot be equal to this lane's, because a set contains only lanes that
+/// computed it together. Therefore only lanes with equal sets are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
   const unsigned together = __activemask();

@@ -31,7 +31,7 @@ struct ring_producer {
   /// Returns the slot to fill next.
   [[nodiscard]] MEMBAR_HOST_DEVICE unsigned long long slot() const noexcept { return pushed % Capacity; }
 
-  /// Updates its copy of the consumer's counter.
+  /// Updates the producer's copy of the consumer's counter.
   MEMBAR_HOST_DEVICE void note(unsigned long long head) noexcept { taken = head & ~closed_bit; }
 
   /// Calls `fill` if `slot()` is empty; otherwise returns the reason why it is not called. It loads the consumer's counter,

@@ -74,7 +74,7 @@ struct seat {
   unsigned char slots = 1;           ///< the number of the instance's threads in this block
 };
 
-/// A GPU thread that runs tests, and one of its rounds in the step.
+/// A GPU thread that runs tests, and one of its `batch` rounds in the step. It runs one instance per round.
 struct position {
   unsigned block = 0;
   unsigned thread = 0;

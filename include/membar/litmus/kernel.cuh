@@ -119,7 +119,7 @@ struct block_plan {
   seat_plan seats[max_threads];
   unsigned rotations[max_locations];
 };
-static_assert(max_threads + max_locations == warp_lanes, "a lane for each");
+static_assert(max_threads + max_locations == warp_lanes, "each test thread and each location needs its own lane");
 
 /// Computes `lane`'s entry in this block's plan for `step`.
 __device__ inline void plan_step(const launch_view& view, unsigned step, unsigned lane, block_plan& plan) noexcept {

@@ -158,7 +158,8 @@ struct thread_groups {
   }
 };
 
-/// Chooses the size of the clusters, the largest of which has `ranks` blocks. Throws `error` if the devices do not support it.
+/// Chooses the cluster size; the largest cluster that the test needs has `ranks` blocks. Throws `error` if the devices do not
+/// support it.
 inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,

@@ -57,7 +57,7 @@ class private_memory : public thread_paths {
         return false;
       }
     }
-    // for threads that exit before a barrier of their block, the values that they read determine an order
+    // if a thread exits before a barrier of its block, reads-from also orders events (`barrier_groups::ends_too_late`)
     std::array<int, max_threads> turns{};
     for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
       const event& e = events_[first(s)];

@@ -99,9 +99,9 @@ class gathering_processes {
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned a number for PE %d that differs from the one that "
-                  "process passed: return "
-                  "the numbers in the order of the PEs, and take each PE's number from the same group",
+                  "membar: the callback that gathers numbers returned a number for PE %d that differs from the number "
+                  "that this process passed: return the numbers in the order of the PEs, and take each PE's number from the "
+                  "same group",
                   self_);
     }
     std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);

@@ -38,8 +38,8 @@ class next_epoch {
   /// Returns the number as the sequence number of a packed message. It is never 0 and never equal to the previous number.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// Makes this number the epoch's current number. It must follow a group barrier, so that all threads have read the number,
-  /// and it ends with a group barrier, after which the group may use the epoch again.
+  /// Makes this number the epoch's current number. The call must follow a group barrier, so that all threads have read the
+  /// number. It ends with a group barrier, after which the group may use the epoch again.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;

@@ -164,8 +164,8 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects on every PE, allocated by a heap. An `array` is a value that refers to the objects on the host. It does not
-/// free them; a `scoped_array` does.
+/// `size()` objects on every PE, allocated by a heap. An `array` is a value with which host code refers to the objects. It does
+/// not free them; a `scoped_array` does.
 template <class T, backend Backend>
 class array {
  public:
@@ -495,7 +495,7 @@ class heap {
     complete_puts();
     give_back_abandoned();
   }
-  /// Returns whether all PEs have abandoned the same allocations, of which there must be at least one. Collective.
+  /// Returns whether all PEs have abandoned the same allocations, and at least one. Collective.
   [[nodiscard]] bool all_abandoned_the_same() {
     unsigned long long mine = 0;  // a hash of the abandoned allocations; 0 if there are none
     for (const auto& each : bytes_of_.taken()) {

@@ -38,7 +38,7 @@ class grid_barrier {
     unsigned seen_ = 0;
   };
 
-  /// Counts this block as one of `blocks`. In every phase, exactly one block must be the `leader`.
+  /// Counts this block as one of `blocks`. In every phase, exactly one block must pass true as `leader`.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order, unsigned blocks, bool leader) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,

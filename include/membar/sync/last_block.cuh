@@ -62,9 +62,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// One block's partial value for one use of `last_block_reduce`. An array with one element for each block belongs to that use.
+/// One block's partial value for `last_block_reduce`, which needs an array with one element for each block.
 ///
-/// A zero-initialized array is ready for use. It is ready again after the last block has combined the values.
+/// A zero-initialized array is ready for use. It is ready for another use after the last block has combined the values.
 template <class T, thread_scope Scope>
 class block_partial {
  public:
@@ -98,7 +98,7 @@ class block_partial {
 /// fastest. Grid and blocks may have up to three dimensions. `partial` must point to an array with one `block_partial` for each
 /// block, which belongs to this use: if a block passes it again before the last block has the result, the kernel prints a
 /// message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
-/// synchronizes like `last_block`, and also with a later use that follows its result.
+/// synchronizes like `last_block`, and also with each later use of the same array.
 ///
 /// PTX: ld.acquire by the first thread; the instructions of `last_block`; then, by the first thread of the last block,
 /// fence.release and a st.relaxed for each block. Requires: every thread of every block must call this function.
