@@ -307,34 +307,9 @@ class machine {
     apart_ = &apart;
   }
 
-  /// Returns whether the next read-modify-write leaves the value unchanged, whatever the value is.
-  [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
-    const instruction& i = at(s);
-    if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
-        is_unknown(s, 1) || is_unknown(s, 2)) {
-      return false;
-    }
-    const int bits = 8 * i.bytes;
-    const std::uint64_t by = truncated(value(s, i.by[1]), bits);
-    const std::uint64_t ones = truncated(~std::uint64_t{0}, bits);
-    const std::uint64_t sign = is_signed(i.type) ? std::uint64_t{1} << static_cast<unsigned>(bits - 1) : 0;
-    switch (i.what) {
-      case model::operation::add:
-      case model::operation::bit_or:
-      case model::operation::bit_xor:
-        return by == 0;
-      case model::operation::bit_and:
-        return by == ones;
-      case model::operation::maximum:
-        return by == sign;
-      case model::operation::minimum:
-        return by == (sign ^ ones);
-      case model::operation::compare_exchange:
-        return by == truncated(value(s, i.by[2]), bits);
-      default:
-        return false;
-    }
-  }
+  /// Returns whether the next read-modify-write counts as a read, because it leaves every value unchanged. If it commutes with
+  /// other updates, it counts as an update, because a read would prevent that only one order of the updates is explored.
+  [[nodiscard]] bool is_neutral(const thread_state& s) const { return keeps_every_value(s) && class_of_update(s) == 0; }
 
   /// Returns the class of updates that commute with the next event, the read or the write of a read-modify-write. Returns 0 if
   /// the event commutes with no other update.
@@ -350,7 +325,7 @@ class machine {
     }
     const bool commutes =
         i.what == model::operation::add || (i.what >= model::operation::bit_and && i.what <= model::operation::maximum);
-    return commutes && !model::acquires(i.order) && !is_neutral(s) &&
+    return commutes && !model::acquires(i.order) && !(keeps_every_value(s) && uses_old_value(s)) &&
                    !((uses_old_value(s) || may_round(s)) && apart_->has_hidden_values())
                ? static_cast<std::uint8_t>(1 + 3 * static_cast<int>(i.what) +
                                            (is_float(i.type)    ? 2
@@ -398,6 +373,36 @@ class machine {
   }
 
  private:
+  /// Returns whether the next read-modify-write leaves the value unchanged, whatever the value is. Returns false if updates are
+  /// not merged.
+  [[nodiscard]] bool keeps_every_value(const thread_state& s) const noexcept {
+    const instruction& i = at(s);
+    if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
+        is_unknown(s, 1) || is_unknown(s, 2)) {
+      return false;
+    }
+    const int bits = 8 * i.bytes;
+    const std::uint64_t by = truncated(value(s, i.by[1]), bits);
+    const std::uint64_t ones = truncated(~std::uint64_t{0}, bits);
+    const std::uint64_t sign = is_signed(i.type) ? std::uint64_t{1} << static_cast<unsigned>(bits - 1) : 0;
+    switch (i.what) {
+      case model::operation::add:
+      case model::operation::bit_or:
+      case model::operation::bit_xor:
+        return by == 0;
+      case model::operation::bit_and:
+        return by == ones;
+      case model::operation::maximum:
+        return by == sign;
+      case model::operation::minimum:
+        return by == (sign ^ ones);
+      case model::operation::compare_exchange:
+        return by == truncated(value(s, i.by[2]), bits);
+      default:
+        return false;
+    }
+  }
+
   /// The number of words that follow the registers. They contain one bit for each register, which is set if the register is
   /// unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
