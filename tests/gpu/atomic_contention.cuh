@@ -156,7 +156,7 @@ struct exchange : operation {
   }
 };
 
-/// An increment by compare_exchange, for every pair of a success and a failure order. The loop ends, because some thread always
+/// An increment by compare_exchange, for every combination of success and failure order. The loop ends, because some thread always
 /// succeeds.
 struct compare_exchange : increment {
   static constexpr int objects = 15;

@@ -31,9 +31,8 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// The data that the lock guards. The field with the holder is accessed with relaxed operations, which order nothing: a
-/// compiler may assume that a plain value that no other thread may write still has this thread's value, and would then remove
-/// the check for a second holder.
+/// The data that the lock guards. The `holder` is accessed with relaxed operations, which impose no order. With plain accesses,
+/// the compiler could assume that no other thread writes the `holder`, and remove the check for a second one.
 struct guarded {
   unsigned long long count;
   unsigned holder;

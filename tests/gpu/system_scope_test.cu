@@ -74,7 +74,7 @@ TEST_F(system_scope, host_and_kernel_lose_no_increment) {
   expect_no_increment_lost<double>(1, 32, 1000, true);
 }
 
-/// The kernel's threads lose no increment of pinned memory among themselves, regardless of the link.
+/// If only a kernel's threads increment pinned memory, no increment is lost, even if the link to the host has no atomics.
 TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
   expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }

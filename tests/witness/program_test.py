@@ -119,7 +119,7 @@ def main():
         for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 20 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
             expect("the text", words in out, out)
         code, out, err = run("fails", options=("--runs=1",))
-        expect("a program that fails without delays", code == 2 and "the program fails without any delay and without the preloaded library, in each of 3 runs: "
+        expect("a program that fails without delays", code == 2 and "the program fails in all 3 runs without delays and without the preloaded library: "
                "exit status 7: the sum is 2, and not 2; witness needs a program" in err, (code, out, err))
         last_passes = 'echo run >>runs; [ $(grep -c . runs) -ge 3 ] || exit 5; exec "$0" k.ptx'
         code, out, err = run(options=("--runs=1", "--seed=6"), program=("sh", "-c", last_passes, PROGRAM))

@@ -118,8 +118,8 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without a thread
-  /// that can do neither.
+  /// Returns whether thread `t` can continue, or may legitimately wait at its position. In a replay that has not stopped yet,
+  /// always returns true, so that the replay continues even if `t` is stuck.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;

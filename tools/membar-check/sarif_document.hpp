@@ -25,7 +25,7 @@ class sarif_document {
   explicit sarif_document(std::vector<rule> rules) : rules_(std::move(rules)) {}
 
   [[nodiscard]] static json message(const std::string& text) { return {{"text", text}}; }
-  /// Returns the location of a line in a file. Paths inside the working folder are relative to it. Line 0 means the whole file.
+  /// Returns the location of a line in a file. Paths inside the working directory are relative to it. Line 0 means the whole file.
   [[nodiscard]] static json location(const std::string& path, int line);
 
   /// Returns a result for a rule, without a location. `level` is error, warning or note.

@@ -191,8 +191,8 @@ class runner {
       ended = run_once({});
     }
     if (!ended.failure.empty()) {
-      throw membar::model::error("the program fails without any delay and without the preloaded library, in each of " +
-                                 std::to_string(untouched_runs) + " runs: " + text_of(ended) +
+      throw membar::model::error("the program fails in all " + std::to_string(untouched_runs) +
+                                 " runs without delays and without the preloaded library: " + text_of(ended) +
                                  "; witness needs a program whose exit status is 0 if its results are right");
     }
   }
