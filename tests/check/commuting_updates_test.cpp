@@ -226,6 +226,20 @@ std::vector<std::string> times(int count, const std::string& body) {
   return std::vector<std::string>(static_cast<std::size_t>(count), body);
 }
 
+TEST(check_merges_updates, including_those_that_change_nothing) {
+  for (const std::string& update : {"add.u32 [x], %r1;", "or.b32 [x], %r1;", "max.u32 [x], %r1;"}) {
+    std::vector<std::string> bodies;
+    for (int t = 0; t < 7; ++t) {
+      bodies.push_back("mov.u32 %r1, " + std::to_string(t / 2) + "; red.relaxed.gpu.global." + update);
+    }
+    EXPECT_EQ(executions_of(ptx_program(bodies).get()), 1U) << update;
+  }
+  const std::string looks = "atom.relaxed.gpu.global.add.u32 %r0, [x], 0; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
+  EXPECT_EQ(ptx_program({"red.relaxed.gpu.global.add.u32 [x], 1;", looks}).explore({}, merged(true)).status,
+            check_status::violated)
+      << "an update whose old value is used counts as a read";
+}
+
 TEST(check_merges_updates, that_nobody_looks_at_in_between) {
   EXPECT_EQ(executions_of(ptx_program(times(7, "red.relaxed.gpu.global.add.u32 [x], 1;")).get()), 1U);
   EXPECT_EQ(executions_of(ptx_program(times(7, "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;")).get()), 1U);

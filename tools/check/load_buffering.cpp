@@ -986,11 +986,12 @@ class load_buffering_explorer {
     if (x_.state.stopped()) {
       return;
     }
-    constexpr std::uint64_t between_reports = 1024;
-    if (options_.progress && ++visits_ % between_reports == 0) {
+    constexpr std::uint64_t between_reports = 256;
+    if (++steps_ >= next_report_ && options_.progress) {
+      next_report_ = steps_ + between_reports;
       options_.progress(x_.state.result.counts);
     }
-    if (++steps_ > options_.most_buffered_steps) {
+    if (steps_ > options_.most_buffered_steps) {
       give_up("exploring those executions takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
       return;
     }
@@ -1178,7 +1179,7 @@ class load_buffering_explorer {
                                               ///< its warp
   std::uint32_t stamp_ = 0;
   std::uint64_t steps_ = 0;  ///< the number of steps, including those of other lanes' runs
-  std::uint64_t visits_ = 0;
+  std::uint64_t next_report_ = 0;
 };
 
 }  // namespace

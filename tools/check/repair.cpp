@@ -180,7 +180,7 @@ class repairer {
       r.costs.push_back(cost_of(site, e, costs_));
       r.cost += r.costs.back();
       r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own &&
-                                        e.to.order == memory_order::relaxed && site.first->code != op::fence);
+                                        (e.to.order == memory_order::relaxed || !property_) && site.first->code != op::fence);
     }
     return r;
   }

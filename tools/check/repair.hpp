@@ -48,8 +48,8 @@ struct repair {
   double cost = 0;
   int barriers = 0;           ///< the number of changes that are barriers
   check_statistics counts{};  ///< the statistics of the exploration that verified the repair
-  /// Whether the changes only make weak accesses strong and do not order any other accesses. They remove the race, but reads
-  /// may still return old values, which only final conditions can rule out.
+  /// Whether a change makes a weak access strong, and either the access orders no other accesses or the program has no final
+  /// condition. The race is gone, but reads may still return old values, which only final conditions can rule out.
   bool only_strong = false;
 };
 
