@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does it cost to copy a tile of a given size from global to shared memory with a bulk copy, `cp.async`,
-/// loads and stores, or `cuda::memcpy_async`? `latency`: one block copies one tile at a time and waits until all its threads
-/// may read it. `bandwidth`: all multiprocessors copy tiles, with several tiles per block in flight. `out`: the same copies
-/// from shared to global memory.
+/// loads and stores, or `cuda::memcpy_async`? `latency`: one block copies one tile at a time and waits until all threads of the
+/// block may read the tile. `bandwidth`: all multiprocessors copy tiles, with several tiles per block in flight. `out`: the
+/// same copies from shared to global memory.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -137,7 +137,7 @@ struct ptx_async : membar_async {
   }
 };
 /// Ordinary loads and stores, which have finished when `begin` returns. Several tiles are in flight only because the threads of
-/// a multiprocessor may be at different tiles.
+/// a multiprocessor may be working on different tiles.
 struct words {
   template <class Ring>
   __device__ static void init(Ring&, int) {}

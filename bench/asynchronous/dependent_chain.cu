@@ -17,7 +17,7 @@
 
 namespace {
 
-/// How a kernel of the chain triggers its successor and waits for its predecessor.
+/// How a kernel in the chain triggers its successor and waits for its predecessor.
 enum class way { full, late, early, early_ptx, early_cuda };
 
 /// Spins for this many nanoseconds, in place of preparation or work.
@@ -103,7 +103,7 @@ void require_whole(cudaGraphExec_t graph) {
   on.synchronize();
   membar::check(cudaMemcpy(&after, objects() + 5, sizeof(after), cudaMemcpyDefault));
   if (after - before != links) {
-    throw std::runtime_error("a kernel of the chain did not see its predecessor's result");
+    throw std::runtime_error("a kernel in the chain did not see its predecessor's result");
   }
 }
 

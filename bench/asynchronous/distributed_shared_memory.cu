@@ -2,8 +2,8 @@
 /// @file
 /// The question: what does an access to the shared memory of another block in the cluster cost, compared with the block's own
 /// shared memory and with global memory? Loads form a chain in which each address comes from the previous load; for atomics,
-/// each operand depends on the previous result. One thread of the cluster's first block executes them. The time of a case is
-/// the time per access.
+/// each operand depends on the previous result. One thread in the cluster's first block executes the accesses. The time of a
+/// case is the time per access.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -108,7 +108,7 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
 }
 
 // Global memory from which chains of accesses read zeros, and to which sums are added. All variants use the same memory,
-// because a multiprocessor is closer to one half of L2.
+// because a multiprocessor is closer to one half of L2 than to the other.
 unsigned* zeros_in_global_memory() {
   static const support::device_memory<unsigned> words(cells);
   return words.get();

@@ -185,7 +185,7 @@ struct ptx_in_cluster : any_way<thread_scope::cluster> {
     by_hand::wait_parity<true>(by_hand::shared_address(own + me), parity);
   }
 };
-/// The round trip also transfers a four-byte value, whose bytes the phase expects.
+/// The round trip also transfers a four-byte value. The phase expects these four bytes.
 struct store_in_cluster : any_way<thread_scope::cluster> {
   __device__ static void send(barrier* own, unsigned& received, unsigned to) {
     static_cast<void>(membar::async_store(&received, to, 1U, own[to]));

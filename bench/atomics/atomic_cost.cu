@@ -2,8 +2,8 @@
 /// @file
 /// The question: what does an uncontended atomic operation cost, depending on its type, order and scope, with membar and with
 /// the alternatives? latency/: a chain of operations by one thread, in which each operation's address and operand depend on the
-/// previous result. Stores and reductions return nothing, so they are only executed one after the other. throughput/: all
-/// threads, each on its own object.
+/// previous result. Stores and reductions return nothing, so they are simply executed one after another. throughput/: all
+/// threads operate concurrently, each on its own object.
 
 #include "steps.cuh"
 

@@ -258,7 +258,7 @@ namespace bench {
 
 bench::description describe() {
   return {.question =
-              "What does an atomic addition cost depending on its object's location, and from what contention upward does a "
+              "What does an atomic addition cost depending on its object's location, and at what contention does a "
               "private copy pay off?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do hints gain for a streaming copy, and how much do they save other kernels? The bench measures the
-/// copy's bandwidth, and the time that a kernel needs to read a hot table in L2 after the copy.
+/// The question: how much do hints speed up a streaming copy, and how much time do they save other kernels? The bench measures
+/// the copy's bandwidth, and the time that a kernel needs to read a hot table in L2 after the copy.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -135,7 +135,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What do hints gain for a streaming copy, and what do they save other kernels?",
+  return {.question = "How much do hints speed up a streaming copy, and how much time do they save other kernels?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};

@@ -22,8 +22,8 @@ __constant__ membar::constant_table<unsigned, most_words> table;
 
 enum class source { constant, indexed, read_only, shared, global };
 
-/// Reads the word that `at` locates: in constant memory by its byte offset, or by its word offset for `indexed`, and in other
-/// memory by its address. For global memory, `at` is the lower half of an address whose upper half is `high`.
+/// Reads the word at `at`, which is a byte offset in constant memory (for `indexed`, a word offset) or an address in other
+/// memory. For global memory, `at` is the lower half of an address whose upper half is `high`.
 template <source Source>
 __device__ unsigned next(unsigned at, unsigned high) {
   unsigned value = 0;

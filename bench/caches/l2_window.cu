@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an access-policy window gain for a kernel that reads a hot region and a stream, and which window is
-/// best? The bench repeats the sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the
+/// The question: how much does an access-policy window speed up a kernel that reads a hot region and a stream, and which window
+/// is best? The bench repeats the sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the
 /// largest set-aside.
 #include <bench/caches/window_tuner.hpp>
 #include <bench/common/cuda_handles.hpp>

@@ -122,7 +122,7 @@ __global__ void chase_distributed(unsigned words, chase_result* result) {
   __cluster_barrier_wait();
 }
 
-/// The cost of a warp's shared-memory access in which the lanes use `ways` different words of each bank.
+/// The cost of a warp's shared-memory access in which the lanes use `ways` different words in each bank.
 template <int AtOnce>
 __global__ void conflict(unsigned ways, chase_result* result) {
   __shared__ unsigned places[32 * 32];
@@ -262,7 +262,7 @@ __global__ void touch(const uint4* memory, std::size_t count, unsigned* out) {
   }
 }
 
-/// All threads read: each block reads the whole footprint (`Each`), or the blocks share the footprint, part by part.
+/// All threads read: each block reads the whole footprint (`Each`), or the footprint is divided among the blocks.
 template <bool Each>
 __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsigned* out) {
   std::size_t at = Each ? threadIdx.x : blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -359,7 +359,7 @@ struct fixture {
   support::stream stream;
   support::pinned_memory<chase_result> result{1};
   support::device_memory<unsigned> out{1};
-  bench::chained_memory memory{};  // The memory of the last kind and footprint.
+  bench::chained_memory memory{};  // The memory for the most recent kind and footprint.
 
   void wait() const { stream.synchronize(); }
 

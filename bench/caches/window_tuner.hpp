@@ -37,7 +37,7 @@ struct tuning_options {
                         ///< compared.
   /// A window is chosen only if it gains at least this much over no window; a smaller gain may be noise.
   double least_gain = 0.01;
-  /// Called before each run, so that no window profits from lines that another window left.
+  /// Called before each run, so that no window benefits from lines that another window left in L2.
   void (*reset)() = &reset_persisting_lines;
 };
 
@@ -80,12 +80,13 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 
 /// Measures on the device which window over a kernel's hot region makes the kernel fastest.
 ///
-/// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
-/// `options.repetitions` times for each of about twenty candidates, in turn, with the persisting lines reset before each call.
-/// If one run is not enough to warm up, `timed` should run the kernel several times. The candidates are no window, windows of
-/// several sizes and hit ratios at the start of the region, and then the neighbours of the best candidate. A window that gains
-/// less than `options.least_gain` is not chosen. While tuning, hold the `l2_set_aside` with which the kernel will run. Errors:
-/// there is no set-aside, or `timed` throws an exception. The persisting lines are reset before the function returns.
+/// `timed(window)` runs the kernel under `window`, waits for it and returns the time that it took, in seconds. The function is
+/// called `options.repetitions` times for each of about twenty candidates, in turn, with the persisting lines reset before each
+/// call. If one run is not enough to warm up, `timed` should run the kernel several times. The candidates are no window,
+/// windows of several sizes and hit ratios at the start of the region, and then the neighbours of the best candidate. A window
+/// that gains less than `options.least_gain` is not chosen. While tuning, hold the `l2_set_aside` with which the kernel will
+/// run. Errors: there is no set-aside, or `timed` throws an exception. The persisting lines are reset before the function
+/// returns.
 template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
@@ -151,8 +152,9 @@ template <class Timed>
 /// The windows over the parts of a region that is larger than the largest window, or larger than the part of L2 that can
 /// persist at once.
 ///
-/// Launch a kernel that walks through the region once per part, under that part's window. `back_to_normal` resets the
-/// lines of the previous part. Every part except the last is `step` bytes long, and every window uses the plan's share.
+/// Launch a kernel that walks through the region one part at a time: once per part, under that part's window. `back_to_normal`
+/// resets the lines of the previous part. Every part except the last is `step` bytes long, and every window uses the plan's
+/// share.
 class sliding_window {
  public:
   /// Errors: `step` is 0 or exceeds the largest window, or `l2_plan::window` rejects the arguments.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Measures how many executions per second the model checker explores, at 10 and at 30 events each, and how the exploration of a
-// lock grows with the number of threads. The checker uses one thread on one core.
+// Measures how many executions of 10 and of 30 events the model checker explores per second, and how the exploration of a lock
+// grows with the number of threads. The checker uses one thread on one core.
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -43,7 +43,7 @@ void explore(benchmark::State& state, const std::vector<std::string>& threads) {
   explore(state, membar_test::ptx_program(threads));
 }
 
-// Every thread adds 1 to a counter with atom.add, which counts as a read and a write each time.
+// Every thread adds 1 to a counter with atom.add. Each atom.add counts as a read and a write.
 void counter(benchmark::State& state) {
   explore(state, std::vector<std::string>(static_cast<std::size_t>(state.range(0)),
                                           repeated("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", state.range(1))));
@@ -71,7 +71,7 @@ void ticket_lock(benchmark::State& state) {
 }
 BENCHMARK(ticket_lock)->ArgName("threads")->DenseRange(2, 6)->Unit(benchmark::kMillisecond);
 
-// A counter with 30 events, most of which are the threads' private work.
+// A counter program with 30 events. Most of the events are the threads' private work.
 void long_threads(benchmark::State& state) {
   const std::string work = repeated("ld.global.u32 %r2, [%rd0]; add.u32 %r2, %r2, 1; st.global.u32 [%rd0], %r2;", 4);
   std::vector<std::string> threads;

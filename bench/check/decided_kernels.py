@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks unmodified kernels from public projects, and compares membar-check's answers with the correct ones.
+"""Checks unmodified kernels from public projects, and compares membar-check's answers with the correct answers.
 
 usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--page FILE] [--only PROJECT] [FOLDER]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how the exploration of a ticket lock grows with the number of threads and of rounds, from a result of check_throughput.
+"""Draws how the exploration of a ticket lock grows with the numbers of threads and rounds, from a result of check_throughput.
 
 usage: growth_picture.py <check_throughput.json> <picture.svg>
 """

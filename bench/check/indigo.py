@@ -7,7 +7,7 @@ usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
 
 ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, which contains the sources. Each kernel becomes one
-scenario per graph of the artifact, with the initial data of the artifact's main program, and is sanitized with the artifact's launch: 1024
+scenario per graph of the artifact, with the initial data from the artifact's main program, and is sanitized with the artifact's launch: 1024
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts the warnings of membar-check lint before and after public projects fixed their faults.
+"""Counts membar-check lint's warnings in public projects before and after the projects fixed faults.
 
 usage: lint_fixes.py [--checker FILE] [--nvcc FILE] [--only NAME] [--limit SECONDS] [--page FILE] FOLDER
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts the kernels of public projects that membar-check can read, and the instructions that make it reject the others.
+"""Counts the kernels in public projects that membar-check can read, and the instructions that make it reject the others.
 
 usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] [--compile] [--count] FOLDER
 

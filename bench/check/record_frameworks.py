@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records unmodified programs of CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes the results.
+"""Records unmodified programs that use CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes the results.
 
 usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLDER] [--symmetric-source=FILE] [--output=FILE]
                             [--recordings=FOLDER] [--budget=SECONDS] [STEP...]

@@ -108,7 +108,7 @@ void barriers(benchmark::State& state) {
       static_cast<int>(state.range(1)));
 }
 
-// Each thread reads words that many others read, and writes its own.
+// Each thread reads words that many others also read, and writes its own word.
 void shared_reads(benchmark::State& state) {
   run(state,
       loop(

@@ -5,8 +5,9 @@ bug corpus, for kernels from public projects, and for recordings, and writes a t
 
 usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
-FOLDER contains a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile
-here are left out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit limits the CPU time, in
+FOLDER contains a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not
+compile on this machine are left out. Without FOLDER, only the kernels in the toolkit's headers are compared. --limit limits the
+CPU time, in
 seconds, of the exploration and of the ten schedules separately. --ptx keeps the compiled sources, which are then not compiled
 again.
 """

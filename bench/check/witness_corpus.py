@@ -6,12 +6,12 @@ wrong and fixed versions, on this machine's GPU, and reports how often each fail
 usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found|record]
                          [--range=FROM:TO] [NAME...]
 
-NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without a NAME, all entries run, starting with those
-of examples/found. --range selects some of them by their position in this order. Each kind of run is repeated N times (default 1,000,000),
-and ten times as often for the fixed version. An entry that would take longer than S seconds (half of them for each version) is
-run less often, and the result says so. The result is written after each entry. Entries that already have N runs in the output
-are skipped, so the same command continues where an earlier one stopped. --minutes ends the command before an entry that would
-probably exceed the time.
+NAME is an entry in examples/bugs, examples/found or tests/record, such as look_back; without a NAME, all entries run, starting with
+examples/found. --range selects some of the entries by their position in this order. Each kind of run is repeated N times (default
+1,000,000), and ten times as often for the fixed version. An entry that would take longer than S seconds (half of them for each version) is
+run less often, and the result says so. The result is written after each entry. Entries that already have N runs in the output are skipped,
+so the same command continues where an earlier one stopped. --minutes ends the command before an entry that would probably exceed the time
+limit.
 """
 
 import argparse

@@ -105,8 +105,8 @@ struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, 
   static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
-/// A thread of `mp` on the host, at system scope, with release and acquire. It causes no outcome that the model forbids for the
-/// test, whatever orders the test uses.
+/// A thread of `mp` on the host, at system scope, with release and acquire. This thread causes no outcome that the model
+/// forbids for the test, regardless of the orders that the test uses.
 inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));
@@ -165,7 +165,7 @@ struct rwc : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, y>>, thread
   static constexpr auto model_test = rwc::modelled().when(in(1, r0) == 1 && in(1, r1) == 0 && in(2, r0) == 0);
 };
 
-/// Two threads each store to both locations, in opposite orders; the final values are those of the first stores.
+/// Two threads each store to both locations, in opposite orders; the final values are the values of the first stores.
 template <thread_scope Scope>
 struct two_plus_two_w : program<Scope, thread<put<x>, put<y, 2>>, thread<put<y>, put<x, 2>>> {
   static constexpr auto model_test =

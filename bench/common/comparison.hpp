@@ -30,7 +30,7 @@ struct arm {
 /// variant's time.
 struct comparison {
   std::string name;
-  /// The number of operations in one launch: those of one thread's chain, or those of all threads.
+  /// The number of operations in one launch: the operations in one thread's chain, or the operations of all threads.
   std::function<double(workload)> operations;
   std::vector<arm> arms;
   int most_blocks = 1;

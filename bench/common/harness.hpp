@@ -74,7 +74,7 @@ struct description {
   benchmark::TimeUnit unit = benchmark::kNanosecond;
   int repetitions = 9;             ///< The number of repetitions of each case; 0 for cases that repeat their measurement
                                    ///< themselves.
-  bool interleaved = false;        ///< Repetitions run in random order, so that drift of the machine affects all cases alike.
+  bool interleaved = false;        ///< Repetitions run in random order, so that machine drift affects all cases equally.
   bool keeps_repetitions = false;  ///< Individual repetitions are written to the results along with the aggregates.
   bool takes_device = true;        ///< Whether `--device=` selects the GPU; otherwise the bench finds its own.
   bool fails_with_cases = true;    ///< The program's exit status is 1 if a case failed.

@@ -8,7 +8,7 @@ namespace support {
 /// Returns the hash of the headers, as `git rev-parse HEAD:include` prints it for their commit (include_hash.cmake).
 [[nodiscard]] const char* include_hash() noexcept;
 
-/// The same for the folder `tools`, which contains the model checker.
+/// Returns the hash of the folder `tools`, which contains the model checker.
 [[nodiscard]] const char* tools_hash() noexcept;
 
 }  // namespace support

@@ -5,8 +5,8 @@
     keep.py --output <folder> <bench.json>...
 
 The format is Google Benchmark's: `real_time` is the median over `repetitions`, in `time_unit`. `cv`, the repetitions'
-coefficient of variation, is added; counters keep all their digits. Google Benchmark's data on the host's processor
-are left out, and so are host times if the bench measured GPU times.
+coefficient of variation, is added; counters keep all their digits. Google Benchmark's data about the host's processor is left
+out. Host times are also left out if the bench measured GPU times.
 """
 import argparse
 import pathlib

@@ -106,7 +106,7 @@ struct command_result {
     for (int i = 0; i <= column; ++i) {
       cells >> cell;
     }
-    // The table's first line consists of device names, and its cells are names, too.
+    // The table's first line consists of device names, and its cells are also names.
     if (heading == "GPU" + std::to_string(row) && cells && cell.rfind("GPU", 0) != 0) {
       return cell;
     }

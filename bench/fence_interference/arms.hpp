@@ -36,7 +36,7 @@ inline constexpr membar::sync_domain remote = membar::sync_domain::remote;
 inline constexpr arm alone{"alone", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm same{"same", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm separate{"separate", {local, two_domains}, {remote, two_domains}, 2};
-/// `separate` with the two sides swapped: the result must be the same whichever side is in the remote domain.
+/// `separate` with the two sides swapped: the result must be the same, regardless of which side is in the remote domain.
 inline constexpr arm swapped{"swapped", {remote, two_domains}, {local, two_domains}, 2};
 /// Control: both sides are in the remote domain, and therefore in the same domain. The result must equal the result of `same`;
 /// otherwise the relief is due to the attribute, not to the separation.

@@ -152,8 +152,8 @@ class fixture {
   }
 
  private:
-  /// Returns the multiprocessor on which a victim should run: the first one that noise of the usual extent occupies if they
-  /// share one, otherwise the last one that this noise leaves free.
+  /// Returns the multiprocessor on which a victim should run: if it shares one with the noise, the first multiprocessor that
+  /// noise of the usual extent occupies; otherwise, the last multiprocessor that this noise leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");
@@ -169,8 +169,8 @@ class fixture {
     return id;
   }
 
-  /// Returns the number of kernels in chains of this form, which is the same in every case: so many that, without noise, the
-  /// interval of the median is narrow enough for ratios to be known, but at most `most_chain`.
+  /// Returns the number of kernels in chains of this form, which is the same in every case: large enough that, without noise,
+  /// the interval of the median is narrow enough for ratios to be known, but at most `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -325,8 +325,8 @@ class fixture {
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
-/// Takes one set of samples of one case: the noise starts, and the victim is timed. When the victim has ended, the noise must
-/// still run, on the same multiprocessors as before.
+/// Takes one set of samples for one case: the noise starts, and the victim is timed. When the victim has ended, the noise must
+/// still be running on the same multiprocessors as before.
 inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);

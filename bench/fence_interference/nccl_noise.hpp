@@ -74,8 +74,8 @@ class nccl_noise final : public noise {
     drain();
   }
 
-  /// All-reduces follow one another, and each may run on different multiprocessors; a longer all-reduce stays longer on the
-  /// same ones. Programs use short all-reduces, and kernels on NCCL's hardware queue wait for each of them.
+  /// All-reduces follow one another, and each may run on different multiprocessors; a longer all-reduce stays on the same
+  /// multiprocessors for longer. Programs use short all-reduces, and kernels on NCCL's hardware queue wait for each of them.
   void stay_in_place(bool wanted) override {
     floats_ = wanted ? floats_in_place : floats;
     queue_depth_ = wanted ? 3 : most_queued;
@@ -103,8 +103,9 @@ class nccl_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth_].reached(); }
 
-  /// A kernel finds them while the all-reduces run. Each of its blocks uses a multiprocessor's entire shared memory, so
-  /// they run only where NCCL has no block. All-reduces follow one another, so a second call may return a different answer.
+  /// A kernel finds the occupied multiprocessors while the all-reduces run. Each of its blocks uses a multiprocessor's entire
+  /// shared memory, so the blocks run only where NCCL has no block. All-reduces follow one another, so a second call may return
+  /// a different answer.
   [[nodiscard]] occupied place() override {
     probe();
     while (!probe_stream_.idle()) {
@@ -125,8 +126,8 @@ class nccl_noise final : public noise {
   }
 
  private:
-  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s. One of `floats_in_place` takes seven milliseconds, of
-  /// which a measurement takes about one.
+  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s. An all-reduce of `floats_in_place` takes seven
+  /// milliseconds, and a measurement takes about one millisecond.
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t floats_in_place = 8 * floats;
   static constexpr std::size_t most_queued = 8;

@@ -75,7 +75,7 @@ struct stop_noise {
 using running_noise = std::unique_ptr<noise, stop_noise>;
 
 [[nodiscard]] inline running_noise started(noise& what, const domain_choice& domains) {
-  running_noise result(&what);  // If the noise fails to start, part of it may run.
+  running_noise result(&what);  // If the noise fails to start, part of it may be running.
   what.start(domains);
   return result;
 }

@@ -27,7 +27,7 @@ template <class Case, class MediansOf, class Again, class IsOver>
 void settle(std::vector<Case> cases, const MediansOf& medians_of, const Again& again, const IsOver& is_over) {
   std::mt19937 random;
   while (std::erase_if(cases, [&](const Case& each) { return is_steady(medians_of(each)); }), !cases.empty() && !is_over()) {
-    std::shuffle(cases.begin(), cases.end(), random);  // Drift of the machine affects all cases alike.
+    std::shuffle(cases.begin(), cases.end(), random);  // Machine drift then affects all cases equally.
     const auto left = cases.size();
     std::erase_if(cases, [&](const Case& each) { return is_over() || !again(each, left); });
   }

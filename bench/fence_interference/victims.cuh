@@ -148,7 +148,8 @@ struct placement_control {
 inline constexpr unsigned long long placement_ns = 50'000'000;
 
 /// One block, on an allowed multiprocessor, times `samples` operations in cycles. The other blocks only fill the device, so
-/// that every multiprocessor has a block until the measuring one has been found; they exit before the measurement begins.
+/// that every multiprocessor has a block until the measuring block has been found; the other blocks exit before the measurement
+/// begins.
 template <class Operation>
 __global__ void timed_operation(placement_control* control, unsigned* data, unsigned* cycles, int samples,
                                 unsigned long long deadline_ns) {
@@ -211,8 +212,8 @@ class operation_victim final : public victim {
 
   struct setup {
     const support::stream& stream;
-    unsigned* data;  ///< A cache line and a word in it. All victims use the same ones, because the path to L2 differs between
-                     ///< lines.
+    unsigned* data;  ///< A cache line and a word in it. All victims use the same line and word, because the path to L2 differs
+                     ///< between lines.
     kernel_pointer kernel;
     sm_placement placement;
     std::size_t preferred_multiprocessor;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A second decision procedure, used only for comparison: it guesses the value of every read, enumerates every reads-from
-/// relation, every partial coherence order and every order of the fences, and evaluates the rules as set comprehensions. It
-/// shares only the reader and the instruction format with the model.
+/// relation, every partial coherence order and every order of the fences, and evaluates the rules as set comprehensions. This
+/// procedure shares only the reader and the instruction format with the model.
 #pragma once
 
 #include <litmus/reader.hpp>

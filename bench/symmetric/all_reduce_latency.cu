@@ -4,7 +4,7 @@
 /// NVSHMEM's? Vectors of float and of bfloat16 have 1 KiB to 64 MiB, on two and on four GPUs. Times are per all-reduce, over
 /// many consecutive all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the
 /// vector's size divided by this time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a
-/// kernel that sends and receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
+/// kernel that sends and receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's all-reduces.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -41,7 +41,8 @@ class plain_vectors {
   std::vector<std::unique_ptr<support::device_memory<T>>> vectors_;
 };
 
-/// Returns the time in nanoseconds per all-reduce, averaged over the many that `enqueue()` enqueues on all PEs' streams.
+/// Returns the time in nanoseconds per all-reduce, averaged over the many all-reduces that `enqueue()` enqueues on all PEs'
+/// streams.
 template <class Enqueue>
 double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
   return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
@@ -50,7 +51,8 @@ double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
 /// Whether all-reduces are launched one by one, or as graphs of many.
 enum class form { launched, captured };
 
-/// Returns the time in nanoseconds per all-reduce, averaged over the many that `enqueue_at(which)` enqueues on the PE's stream.
+/// Returns the time in nanoseconds per all-reduce, averaged over the many all-reduces that `enqueue_at(which)` enqueues on the
+/// PE's stream.
 template <class EnqueueAt>
 double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
   const int rounds = all_reduces_in_a_row(bytes);
@@ -75,7 +77,7 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
 __global__ void empty() {}
 
 /// The minimum work of every all-reduce: each PE sends its word, with the word's sequence number, to the other PE. A word's
-/// arrival shows that its sender has read the previous word, so the box of that word is free without a release.
+/// arrival shows that its sender has read the previous word, so the previous word's box can be reused without a release.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;

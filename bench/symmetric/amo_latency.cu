@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation on a counter cost, on a PE's own counter and on another PE's, with and without
-/// waiting for it? It is compared with the raw intrinsic and NVSHMEM. Times are per operation, issued by a single thread.
+/// The question: what does an atomic operation cost on a PE's own counter and on another PE's counter, with and without waiting
+/// for it? The operations are compared with the raw intrinsic and with NVSHMEM. Times are per operation, issued by a single
+/// thread.
 #include "peer_world.cuh"
 
 namespace {
@@ -19,7 +20,7 @@ __global__ void raw_chain(unsigned long long* there, unsigned rounds, kernel_rep
 template <class... Parameters>
 double amo_nanoseconds(world& two, pe target, void (*kernel)(Parameters...)) {
   const scoped_array counters(two.heap.allocate<counter<unsigned long long>>(2 * apart));
-  // PE 1 executes the same operations on its own counters: it accesses neither PE 0's words nor their sectors.
+  // PE 1 executes the same operations on its own counters, and accesses neither PE 0's words nor their sectors.
   return two.round_nanoseconds(1, 5'000, kernel, [&](pe which, auto launch) {
     launch(counters.on(which).subspan(apart * static_cast<std::size_t>(which.index()), 3), which == pe(0) ? target : pe(1));
   });

@@ -2,7 +2,7 @@
 /// @file
 /// The question: how much slower does a chain of small kernels that access only local memory become while a kernel continuously
 /// puts to another GPU? In one variant, both kernels share a synchronization domain; in another, the communication is launched
-/// in the remote domain. Times are per kernel of the chain.
+/// in the remote domain. Times are per kernel in the chain.
 #include "peer_world.cuh"
 
 #include <membar/atomic.cuh>
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-/// One kernel of the chain: every thread stores a few words.
+/// One kernel in the chain: every thread stores a few words.
 __global__ void local_step(unsigned* words, unsigned value) {
   for (unsigned i = 0; i != 4; ++i) {
     words[(i * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = value + i;

@@ -24,7 +24,8 @@ void at_each_pe(const Backend& backend, Use use) {
   }
 }
 
-/// Loads a kernel on every PE. Otherwise its first launch could wait for a running kernel that in turn waits for it.
+/// Loads a kernel on every PE. Otherwise, the kernel's first launch could wait for a running kernel that itself waits for this
+/// kernel.
 template <class Backend, class... Parameters>
 void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
   at_each_pe(backend, [&](pe) {
@@ -73,8 +74,8 @@ class gate {
   support::pinned_memory<unsigned> state_{2};  // open, late
 };
 
-/// Returns the time in nanoseconds per operation, averaged over the many that `enqueue()` puts into the streams of this
-/// process's PEs, measured on the first PE's stream.
+/// Returns the time in nanoseconds per operation, averaged over the many operations that `enqueue()` puts into the streams of
+/// this process's PEs, measured on the first PE's stream.
 template <class Backend, class StreamOf, class Enqueue>
 double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of, Enqueue enqueue) {
   const auto pes = backend.local_pes();

@@ -24,7 +24,7 @@ namespace symmetric_bench {
   return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
 }
 
-/// Returns whether a filter of Google Benchmark can match an NVSHMEM variant. Their full names are known only after the
+/// Returns whether a Google Benchmark filter can match an NVSHMEM variant. The variants' full names are known only after the
 /// measurement, but all contain "nvshmem". A filter that literally names a different variant cannot match; any other filter may
 /// match.
 [[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {

@@ -83,8 +83,9 @@ class world {
     }
   }
 
-  /// Launches one block of `kernel` on every PE. The kernel's arguments are those that `arguments(which, launch)` passes to
-  /// `launch`, then the number of rounds and a report. Returns the nanoseconds per round on PE 0. Throws if a wait timed out.
+  /// Launches one block of `kernel` on every PE. The kernel receives the arguments that `arguments(which, launch)` passes to
+  /// `launch`, followed by the number of rounds and a report. Returns the nanoseconds per round on PE 0. Throws if a wait timed
+  /// out.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);

@@ -59,7 +59,7 @@ double value_trips(world& two) {
                                [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
 }
 
-/// A put with signal whose source is in shared memory, so that it need not be read from L2.
+/// A put with signal whose source is in shared memory, so that the data does not have to be read from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
     shared_source_round_trips(span<unsigned char> data, const unsigned char*, span<set_signal> signals,
@@ -134,8 +134,8 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
 }
 
 /// The time that a message's words take without membar's operations: one word per thread, without a copy; each thread answers
-/// the word that it has read. With `Meeting`, each thread first waits until all threads of the block have read, the minimum for
-/// a message to all threads.
+/// the word that it has read. With `Meeting`, each thread first waits until all threads of the block have read their words,
+/// which is the minimum for a message to all threads.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {

@@ -149,7 +149,7 @@ class side {
   pe self;
 
  private:
-  /// Returns when all PEs have called it.
+  /// Waits until all PEs have called this function.
   void meet() {
     const unsigned long long mine = 0;
     std::vector<unsigned long long> all(static_cast<std::size_t>(count()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: at what rate do a cluster's blocks read tiles of global memory that all of them need, for each cluster size?
-/// One thread loads the tiles for all blocks and relays or multicasts them, or each block loads its own.
+/// One thread loads the tiles for all blocks and relays or multicasts them, or each block loads its own tiles.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 

@@ -3,7 +3,7 @@
 /// The question: what do the synchronization patterns cost, compared with the alternatives that a user would write: the grid
 /// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, and hand-written flags? Each case reports the time
 /// within the kernel of one barrier, one turn of a lock, or one message of a channel or work queue. libcu++ has no queue, so
-/// its variant is the queue with `cuda::atomic_ref`.
+/// its variant is membar's algorithm with `cuda::atomic_ref`.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>

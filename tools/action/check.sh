@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The script of action.yml. It checks $FILES with $OPTIONS, or lints them if $COMMAND is lint. It writes $SARIF, prints the
-# report, and fails if there are findings.
+# The script that action.yml runs. It checks $FILES with $OPTIONS, or lints them if $COMMAND is lint. Then it writes $SARIF,
+# prints the report, and fails if there are findings.
 set -uo pipefail
 shopt -s globstar nullglob
 # shellcheck disable=SC2086  # patterns and options must be split into words

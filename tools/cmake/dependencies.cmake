@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The dependencies of the programs, which the headers do not need: CLI11 parses options, and nlohmann/json writes reports. An
-# installed package is used if there is one; otherwise a pinned version of the source is fetched. Programs must link
+# The programs' dependencies, which the headers do not need: CLI11 parses options, and nlohmann/json writes reports. An
+# installed package is used if there is one; otherwise, a pinned version of the source is fetched. Programs must link
 # CLI11::CLI11 and nlohmann_json::nlohmann_json as PRIVATE.
 include(FetchContent)
 
@@ -13,7 +13,7 @@ function(_membar_need_package name oldest repository tag commit debian_package)
   if(TARGET ${name}::${name})
     return()
   endif()
-  # A failed fetch prints many lines but no remedy, so this first tests whether the repository can be reached.
+  # A failed fetch prints many lines but no remedy, so first test whether the repository can be reached.
   string(TOUPPER ${name} upper)
   if(NOT FETCHCONTENT_FULLY_DISCONNECTED AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
     execute_process(COMMAND git ls-remote --exit-code ${repository} ${tag} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)

@@ -33,8 +33,8 @@ void end_group(pid_t leader) {
   static_cast<void>(kill(leader, SIGKILL));  // the program may have moved to another process group
 }
 
-/// Kills the program's process group when the command receives a signal that would end the command. The terminal does not
-/// send its signals to that group.
+/// Handles a signal that would end the command: kills the program's process group, because the terminal does not send its
+/// signals to that group.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;

@@ -20,10 +20,11 @@ struct outcome {
 
 struct run_options {
   std::function<void()> meanwhile{};  ///< called 20 times per second, if set
-  /// the file for standard output and standard error; standard input is then empty. Without a file, all three are inherited
+  /// the file that receives standard output and standard error; standard input is then empty. Without a file, the program
+  /// inherits all three streams
   std::string output{};
   /// Whether the program and the processes that it starts form their own process group. When the program ends, the remaining
-  /// processes of the group are killed. The whole group is killed if the time limit is reached or if the command receives a
+  /// processes in the group are killed. The whole group is killed if the time limit is reached or if the command receives a
   /// signal that would end it.
   bool own_group = false;
   double seconds = 0;  ///< the time limit for the program; 0 if there is none
@@ -33,12 +34,12 @@ struct run_options {
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
                           const std::vector<std::pair<std::string, std::string>>& environment, const run_options& how = {});
 
-/// Returns the path of a library to preload. The function searches the command's folder, lib/membar and lib64/membar in the
-/// parent of that folder, and `installed`, which is also relative to the parent. Throws `std::runtime_error` if the library
-/// does not exist or cannot be preloaded from its folder.
+/// Returns the path of a library to preload. The function searches the command's folder, lib/membar and lib64/membar in its
+/// parent folder, and `installed`, which is also relative to the parent folder. Throws `std::runtime_error` if the library does
+/// not exist or cannot be preloaded from its folder.
 [[nodiscard]] std::string library_path(const std::string& file, const std::string& installed);
 
-/// Returns a value for LD_PRELOAD that loads the library before those that are already listed.
+/// Returns a value for LD_PRELOAD that loads the library before the libraries that are already listed.
 [[nodiscard]] std::string preload_value(const std::string& library);
 
 }  // namespace membar::intercept

@@ -87,7 +87,7 @@ std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   return out.size() == bytes ? out : std::string();
 }
 
-/// Decompresses zstd data, which fatbinary writes in CUDA 13 and later. This requires an installed libzstd.
+/// Decompresses zstd data, which fatbinary writes in CUDA 13 and later. Requires libzstd to be installed.
 std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_view what, std::string& why) {
   using function = std::size_t(void*, std::size_t, const void*, std::size_t);
   static auto* const decompress = [] {

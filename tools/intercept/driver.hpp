@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions of the CUDA driver that the preloaded libraries call themselves.
+/// The CUDA driver functions that the preloaded libraries call directly.
 #pragma once
 
 #include <cuda.h>

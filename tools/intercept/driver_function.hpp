@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Functions of the CUDA driver that a preloaded library calls itself.
+/// CUDA driver functions that a preloaded library calls directly.
 #pragma once
 
 #include <cuda.h>

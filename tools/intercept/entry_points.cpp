@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The three ways in which a program obtains the driver's functions: by linking, by dlsym, and by cuGetProcAddress, which the
-/// CUDA runtime obtains with dlsym and uses for everything else. For linked programs, our symbols come first, because the
-/// library is preloaded. All three ways lead to the hooks, so no call from the runtime, from NCCL or from a program that uses
-/// the driver API bypasses the hooks.
+/// The three ways in which a program obtains the driver's functions: through linking, with dlsym, and with cuGetProcAddress.
+/// The CUDA runtime obtains cuGetProcAddress with dlsym and uses it to find all other functions. For linked programs, our
+/// symbols come first, because the library is preloaded. All three ways lead to the hooks, so no call from the runtime, from
+/// NCCL or from a program that uses the driver API bypasses the hooks.
 #include <dlfcn.h>
 
 #include "intercept/hook.hpp"
@@ -29,7 +29,7 @@ dlsym_function* real_dlsym() noexcept {
 }
 
 /// Returns the symbol's address in the first library after this one that exports the symbol. That library is another interposer
-/// or, if the program links it, the driver. Returns null if there is none.
+/// or, if the program links the driver, the driver itself. Returns null if there is none.
 void* exported_behind(const char* symbol) noexcept { return real_dlsym()(RTLD_NEXT, symbol); }
 
 /// Returns whether both addresses are in the same library.
@@ -40,7 +40,7 @@ bool in_one_library(const void* one, const void* other) noexcept {
 }
 
 /// Stores the function that a lookup found for a hook. If a library after this one exports the symbol, that library's function
-/// is stored instead, because that library comes next however the program obtains the function. A lookup in the whole program
+/// is stored instead, because it is the next function regardless of how the program obtains it. A lookup in the whole program
 /// finds our own symbol, which leads back here, so its result is not stored.
 void keep_next(hook& of, void* function) noexcept {
   if (exported_behind(of.symbol) != nullptr) {
@@ -101,8 +101,8 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 }  // namespace membar::intercept
 
 /// Called by dlsym below: returns the handler that replaces the driver's function, or null if the C library's dlsym should
-/// answer. If the caller is the library whose function a hook replaces, the caller gets its own function, because the handler
-/// would call that library again.
+/// handle the request. If the caller is the library whose function a hook replaces, the caller gets its own function, because
+/// the handler would call that library again.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
@@ -129,8 +129,8 @@ __attribute__((visibility("hidden"))) void membar_find_next_dlsym() {
 }
 }
 
-// dlsym uses its return address to determine who requests RTLD_NEXT. Therefore requests for other functions are forwarded by a
-// jump with unchanged registers, not by a call.
+// dlsym uses its return address to determine who requests RTLD_NEXT. Therefore, requests for other functions are forwarded with
+// a jump that leaves the registers unchanged, not with a call.
 #if defined(__x86_64__)
 asm(R"(
 .text

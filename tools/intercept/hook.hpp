@@ -5,9 +5,9 @@
 ///
 ///     MEMBAR_HOOK(symbol, since, before, handler)
 ///
-/// `symbol` is the function's name as the driver's library exports it. Programs request it from cuGetProcAddress without `_v2`
-/// and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a function template that
-/// takes the hook's index as its template argument and has the function's parameters. It calls the driver with
+/// `symbol` is the function's name as the driver's library exports it. Programs request it from cuGetProcAddress without the
+/// suffixes `_v2` and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a function
+/// template that takes the hook's index as its template argument and has the function's parameters. It calls the driver with
 /// `next<Index>(arguments...)`. The library includes hooks.def for its enum of indices and for the definition of `hooks`.
 /// CMake's `_membar_intercept` generates the list of exported symbols from the same file.
 #pragma once
@@ -80,7 +80,7 @@ template <auto Index, class... Arguments>
   return function == nullptr ? CUDA_ERROR_NO_DEVICE : function(arguments...);
 }
 
-/// Replaces a function that cuGetProcAddress found for these arguments with the hook, if there is one.
+/// If there is a hook for the function that cuGetProcAddress found for these arguments, replaces the function with the hook.
 void replace_found(const char* symbol, void** function, int version, cuuint64_t flags) noexcept;
 
 /// Handlers for cuGetProcAddress, which the CUDA runtime uses to obtain every other function. Each table needs both of them.
@@ -104,8 +104,8 @@ CUresult on_get_proc_address_v2(const char* symbol, void** function, int version
 
 }  // namespace membar::intercept
 
-// MEMBAR_EXPORT_HOOK("cuInit", slot, handler) exports a symbol that jumps to the handler and therefore needs no parameters. It
-// also defines `slot`, which stores the address of the handler.
+// MEMBAR_EXPORT_HOOK("cuInit", slot, handler) exports a function that only jumps to the handler, so its parameters need not be
+// declared. The macro also defines `slot`, which stores the address of the handler.
 #if defined(__x86_64__)
 #define MEMBAR_JUMP_TO(slot) "  endbr64\n  jmp *" slot "(%rip)\n"
 #define MEMBAR_FUNCTION "@function"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of a litmus test that can be exchanged. Of the executions that differ only by such exchanges, a search needs only
-/// one.
+/// Interchangeable threads in a litmus test. If executions differ only in that such threads are exchanged, a search needs only
+/// one of them.
 #pragma once
 
 #include <membar/model/partial_execution.hpp>

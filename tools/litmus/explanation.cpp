@@ -290,8 +290,7 @@ class explainer {
     return {};
   }
 
-  /// Returns the steps by which causality orders a write before another write although the final state requires the opposite
-  /// order.
+  /// Returns the causality steps that order one write before another even though the final state requires the opposite order.
   [[nodiscard]] std::vector<step> unordered_writes(const witness& w) const {
     for (int pass = 0; pass < 2; ++pass) {
       for (event_set s = w.facts.writes; s != 0; s = rest(s)) {

@@ -40,8 +40,8 @@ struct witness {
 
 /// The basis of a test's verdict.
 struct explanation {
-  bool reachable = false;           ///< whether some execution satisfies the condition (for `forall`: violates it)
-  std::optional<witness> shown;     ///< an execution that satisfies it, or one that only the rules in `broken` forbid
+  bool reachable = false;        ///< whether some execution satisfies the condition (for `forall`: violates it)
+  std::optional<witness> shown;  ///< an execution that satisfies the condition, or one that only the rules in `broken` forbid
   std::vector<model::rule> broken;  ///< the rules that this execution violates; empty if `reachable`
   std::vector<step> cycle;          ///< the cycle of relations that the first broken rule forbids
   model::race_answer race;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Interprets the threads of a litmus file that run on the host. Each access is one atomic operation of the CPU.
+/// Interprets the threads of a litmus file that run on the host. Each access is a single atomic CPU operation.
 ///
 /// A weak access is executed as a relaxed access, every scope as system scope, and a fence as the C++ fence with the same
 /// order, because the host has no weaker operations. Therefore the interpreter shows only outcomes that the file allows. It may

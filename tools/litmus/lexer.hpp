@@ -24,7 +24,7 @@ struct token {
 /// Throws an `error` at the position of a token.
 [[noreturn]] void fail(const token& t, const std::string& message);
 
-/// Returns a token as messages show it.
+/// Returns a token's text for use in messages.
 [[nodiscard]] std::string shown(const token& t);
 
 [[nodiscard]] std::string lower(std::string_view word);

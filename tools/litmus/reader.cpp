@@ -110,7 +110,7 @@ class state_reader {
     std::string name;
     std::int64_t value = 0;
     std::string address_of;
-    int of_thread = -1;  ///< the number of a thread in the block whose address is meant; -1 for the thread's own block
+    int of_thread = -1;  ///< the number of a thread in the block that owns the address; -1 for the thread's own block
   };
   struct initial_address {
     int index = 0;
@@ -769,8 +769,8 @@ class litmus_reader {
     }
   }
 
-  /// Rejects accesses of different sizes to an array. The model handles accesses of different sizes to one location. An access
-  /// that extends into a neighbouring location has no meaning, because a name refers to a single value.
+  /// Rejects accesses of different sizes to an array. The model handles accesses of different sizes to one location, but an
+  /// access that extends into a neighbouring location has no meaning, because a name refers to a single value.
   void check_extents() const {
     std::map<std::string, std::set<int>> sizes;
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });

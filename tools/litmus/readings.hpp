@@ -26,13 +26,13 @@ struct checked_reading {
 /// Returns the readings that membar-check also supports.
 [[nodiscard]] std::vector<checked_reading> checked_readings();
 
-/// Returns the end of a message about a race that does not exist under the alternative of `reading`.
+/// Returns the end of a message about a race that does not exist under the alternative to `reading`.
 [[nodiscard]] std::string depends_on(std::string_view reading);
 
 /// The chosen readings that differ from the model's.
 class chosen_readings {
  public:
-  /// Chooses the alternative of the reading `name`. Returns false if there is no reading with that name.
+  /// Chooses the alternative to the reading `name`. Returns false if there is no reading with that name.
   [[nodiscard]] bool take(std::string_view name);
   /// For every reading, chooses the alternative if it gives programs more guarantees (`lenient`) or fewer (`strict`) than the
   /// model's reading. `default` keeps the model's readings. Returns false for any other word.

@@ -21,7 +21,7 @@ namespace membar::litmus_files {
 inline constexpr int jump_limit = 1000;
 
 /// Returns the number that represents the address of location `index` in registers and memory. The number fits into four bytes.
-/// Addresses have the same distances as in the model, so arithmetic on them gives the model's results.
+/// The distances between addresses are the same as in the model, so address arithmetic gives the model's results.
 [[nodiscard]] constexpr std::int64_t address_token(int index) noexcept {
   return (std::int64_t{1} << 30) + 16 * std::int64_t{index};
 }
@@ -76,7 +76,7 @@ struct folded_counts {
   std::vector<std::uint64_t> counts;       ///< per outcome of the observed values: the number of instances
   std::vector<std::uint64_t> slices_with;  ///< per outcome: a lower bound on the number of slices that showed it
   std::uint64_t unfinished = 0;
-  std::uint64_t strayed = 0;  ///< the number of instances that did something that no execution of the model does
+  std::uint64_t strayed = 0;  ///< the number of instances that did something that the model forbids in every execution
   std::uint64_t unknown = 0;  ///< the number of instances in which a thread did not report how it ended, because the machine or
                               ///< the engine failed
 };
@@ -87,13 +87,13 @@ struct folded_counts {
 /// A litmus test that is ready to run.
 class run_plan {
  public:
-  /// Throws `model::error` with the line for a test that cannot be run as written. If `limit` is not 0, the model's search
-  /// stops after that many steps, and the test cannot be run.
+  /// Throws `model::error`, with the line, if the test cannot be run as written. If `limit` is not 0, the model's search stops
+  /// after that many steps, and the test cannot be run.
   explicit run_plan(model::litmus_test test, std::uint64_t limit = 0);
 
   [[nodiscard]] const model::litmus_test& test() const noexcept { return test_; }
-  /// Returns the digits of an outcome: first the values that the condition or `locations` names, then those that only the
-  /// filter names, and then how threads ended.
+  /// Returns the digits of an outcome: first the values that the condition or `locations` names, then the values that only the
+  /// filter names, and finally how the threads ended.
   [[nodiscard]] const std::vector<outcome_digit>& digits() const noexcept { return digits_; }
   /// Returns the digit that represents how thread `thread` ended, or null if there is none.
   [[nodiscard]] const outcome_digit* end_of(int thread) const noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bounds the search for a verdict: omits repetitions due to equal threads, and enforces a time limit.
+/// Bounds the search for a verdict: skips executions that differ only in that equal threads are exchanged, and enforces a time
+/// limit.
 #pragma once
 
 #include <litmus/equal_threads.hpp>

@@ -15,7 +15,7 @@
 
 namespace membar::litmus_files {
 
-/// The lowest compute capability and the oldest compiler version that a source needs, and the first lines that need them.
+/// The lowest compute capability and the oldest compiler version that a source requires, and the first lines that require them.
 struct requirements {
   int compute_capability = 70;    ///< major * 10 + minor
   std::string capability_reason;  ///< the quoted line that needs this capability; empty if no line needs more than the engine

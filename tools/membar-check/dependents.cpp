@@ -89,7 +89,7 @@ class byte_set {
   std::map<u64, std::bitset<page_bytes>> pages_{};
 };
 
-/// Accesses, separated into weak and strong ones. Two strong accesses do not race.
+/// Weak and strong accesses, stored separately. Two strong accesses do not race.
 struct accessed {
   byte_set weak{}, strong{};
   void add(const sanitize::observed_event& e, u64 address) { (e.strong ? strong : weak).add(address, e.bytes); }
@@ -113,7 +113,7 @@ struct stretch {
 
 using places_accessed = std::map<std::string, accessed>;
 
-/// The memory that a launch may access according to its pointers, for a launch that could not be executed.
+/// The memory that a launch may access according to its pointers. Used for launches that could not be executed.
 struct guessed_accesses {
   std::vector<stretch> memory{};
   std::string place{};  ///< the location of the first access
@@ -126,7 +126,7 @@ struct footprint {
   std::string why_not{};                 ///< the reason why the launch could not be executed; empty if it was executed
   accessed late_reads{}, late_writes{};  ///< the accesses after the wait
   places_accessed early_reads{}, early_writes{};
-  /// accesses with `ld.global.nc` after the wait, which may be executed before the wait
+  /// accesses with `ld.global.nc` after the wait; they may be executed before the wait
   places_accessed read_only{};
   bool waits = false;           ///< whether a thread waits for the preceding launches
   bool launches_early = false;  ///< whether a block allows the next launch to start before the block has waited
@@ -158,7 +158,7 @@ struct loaded_kernel {
 const char* const nothing_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
 
-/// Returns the source line of an instruction. For a library's function, this is the line of the call. Without line information,
+/// Returns the source line of an instruction. For a library function, this is the line of the call. Without line information,
 /// returns the text of the instruction.
 std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   const auto name = [&](int file) {
@@ -172,7 +172,7 @@ std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
 }
 
-/// Relocates memory for the engine. At its original addresses on the GPU, it could overlap the engine's address windows.
+/// Relocates memory for the engine. Memory at its original GPU addresses could overlap the engine's address windows.
 class moved_memory {
  public:
   explicit moved_memory(const recorded_launch& l) : of_(l) {
@@ -267,7 +267,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// All launches' pointers. They divide memory into ranges if nothing else is known about the memory.
+/// The pointers in all launches. If nothing else is known about the memory, these pointers divide it into ranges.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -491,7 +491,7 @@ class job_analysis {
     return l.follows == 0 || at == numbers_.end() ? nullptr : at->second;
   }
 
-  /// A launch that precedes another launch, and when it is known to have ended.
+  /// A launch that precedes another launch, and the points at which it is known to have ended.
   struct earlier_launch {
     const recorded_launch* of = nullptr;
     bool predecessor = true;

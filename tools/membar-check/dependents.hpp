@@ -35,7 +35,7 @@ struct dependents_report {
   [[nodiscard]] std::string text() const;
 };
 
-/// Executes the dependent launches, and the launches that precede them, one after the other on the recorded memory.
+/// Executes the dependent launches, and the launches that precede them, one after another on the recorded memory.
 [[nodiscard]] dependents_report dependents_of(const std::vector<recorded_job>& jobs);
 
 }  // namespace membar_check

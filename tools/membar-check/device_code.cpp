@@ -62,7 +62,7 @@ class mapped_file {
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
 bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
-/// Returns what `membar-check` calls a file that it checks without a subcommand; empty for other files.
+/// Returns `membar-check`'s term for a file that it checks without a subcommand, or an empty string for other files.
 std::string kind_of_test(const fs::path& name) {
   return name.extension() == ".scenario" ? "scenario" : name.extension() == ".litmus" ? "litmus test" : "";
 }
@@ -141,7 +141,7 @@ bool add_images(const std::string& name, std::string_view bytes, device_code& ou
   return number + without != 0;
 }
 
-/// Adds the PTX in the files in a wheel. Returns whether there is any device code.
+/// Adds the PTX from the files in a wheel. Returns whether there is any device code.
 bool add_members(const std::string& name, std::string_view archive, device_code& out) {
   bool any = false;
   for (const zip_member& member : members_of_zip(archive)) {

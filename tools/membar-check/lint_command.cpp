@@ -60,7 +60,7 @@ std::string demangled(const std::string& name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Returns the line to show for a position. For a library's code, this is the line of the call.
+/// Returns the line to show for a position. For library code, this is the line of the call.
 std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }
@@ -430,7 +430,7 @@ class lint_report {
   bool fails_ = false;
 };
 
-/// Lints the inputs one after the other, each on several threads. Returns the exit status.
+/// Lints the inputs one after another, each on several threads. Returns the exit status.
 int lint_inputs(const options& how) {
   lint_report out(how);
   {

@@ -111,7 +111,7 @@ check::order_costs costs_of(const request& how) {
   }
 }
 
-/// Searches for repairs of a file that is not verified, or for excess orders of a verified file.
+/// Searches for repairs to a file that is not verified, or for excess orders in a verified file.
 void look_for_changes(const checked_file& file, const request& asked, report& out) {
   membar_check::progress_line progress(file.path, shows_progress(asked));
   progress.begins("being explored with changes");

@@ -22,7 +22,7 @@ struct source_place {
 /// The source position of an instruction.
 struct instruction_places {
   source_place own{};
-  source_place user{};    ///< the line to show first: `own` or, for a library's code, the line of the call
+  source_place user{};    ///< the line to show first: `own` or, for library code, the line of the call
   source_place caller{};  ///< for an inlined function: the outermost call
 };
 [[nodiscard]] instruction_places places_of(const membar::check::program& p, int thread, const membar::check::instruction& i);
@@ -30,7 +30,7 @@ struct instruction_places {
 /// Returns whether an instruction with these positions is a statement of a scenario's host thread rather than PTX.
 [[nodiscard]] bool is_statement(const membar::check::program& p, int thread, const instruction_places& places);
 
-/// Returns at most two source lines for a finding: those of the accesses at fault, or the positions of the threads.
+/// Returns at most two source lines for a finding: the lines of the accesses at fault, or the threads' positions.
 [[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
 /// Returns the first instruction of a site with its position. The position of the call is omitted if the site has several
@@ -41,8 +41,8 @@ struct instruction_places {
 [[nodiscard]] std::string change_text(const membar::check::program& p, const membar::check::code_site& site,
                                       const membar::check::code_edit& e);
 
-/// Returns how the new or changed instruction is spelled in C++. The spelling is empty for changes that have none, for example
-/// changes to vector accesses, and for barriers, whose text is already C++.
+/// Returns how the new or changed instruction is spelled in C++. The spelling is empty for changes without a C++ form, for
+/// example changes to vector accesses, and for barriers, whose text is already C++.
 [[nodiscard]] membar::ptx::cuda_spelling change_in_cuda(const membar::check::code_site& site,
                                                         const membar::check::code_edit& e);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Prints a progress line to standard error for a file that takes longer than two seconds.
+/// Prints a progress line to standard error if processing a file takes longer than two seconds.
 #pragma once
 
 #include <check/program.hpp>
@@ -32,7 +32,7 @@ class progress_line {
     executions_ = counts.executions;
     events_ = counts.events;
   }
-  /// Sets the progress as a number of files, or of other items, which `of` names.
+  /// Sets the progress as a number of items. `of` is the plural name of the items.
   void is_at(std::uint64_t done, std::uint64_t all, const char* of = "files") {
     done_ = done;
     all_ = all;

@@ -237,7 +237,7 @@ int run_recorded(const record_request& asked) {
   return ended.status;
 }
 
-/// Splits the words at "--" and stores those after it in `behind`.
+/// Splits the words at "--" and stores the words after it in `behind`.
 std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());

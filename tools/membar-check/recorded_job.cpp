@@ -64,7 +64,7 @@ process_file lines_of(const fs::path& path) {
 }
 
 /// Determines the order of a job's launches: which launches precede later work in each stream and after each event. Launches
-/// that the host of one process has waited for precede all launches that any process makes later.
+/// that the host of one process has waited for precede all launches that any process starts later.
 class launch_order {
  public:
   void add(const json& line, int process, int device) {
@@ -209,7 +209,7 @@ struct shared_memory {
   u64 begin = 0, bytes = 0;
 };
 
-/// The memory that processes share, for all jobs. Memory from cuMemCreate has a name in each process that has created or
+/// Memory shared between processes, in all jobs. Memory from cuMemCreate has a name in each process that has created or
 /// imported it.
 struct all_shared {
   std::map<std::string, shared_memory> handles{};  ///< CUDA IPC handles, by their bytes
@@ -258,7 +258,7 @@ struct all_shared {
   }
 };
 
-/// Identifies equal PTX. A module is loaded once per device and process, so a job has many files with the same text.
+/// Identifies identical PTX texts. A module is loaded once per device and process, so a job has many files with the same text.
 class same_ptx {
  public:
   /// Returns the path of the first file with the same text.
@@ -365,7 +365,7 @@ class job_reader {
     }
   }
 
-  /// Adds memory that was opened by CUDA IPC.
+  /// Adds memory that was opened through CUDA IPC.
   void add_opened(const json& line, std::size_t process) {
     const auto shared = shared_.handles.find(line["maps"].get<std::string>());
     const auto owner = shared == shared_.handles.end() ? numbers_.end() : numbers_.find(shared->second.process);
@@ -373,7 +373,7 @@ class job_reader {
       return;
     }
     const shared_memory& m = shared->second;
-    address_space of_owner;  // translates the owner's address, whatever the owner has mapped there
+    address_space of_owner;  // translates the owner's address, regardless of what the owner has mapped there
     of_owner.process = owner->second;
     add_mapping({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)}, process);
   }

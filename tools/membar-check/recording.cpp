@@ -53,7 +53,7 @@ using u64 = std::uint64_t;
 constexpr std::size_t most_of_a_group = 8;
 
 /// Groups launches into scenarios. Launches belong together if they run concurrently and share memory, or if one is a
-/// programmatic dependent of the other and their code is in one module.
+/// programmatic dependent of the other and their code is in the same module.
 class launch_groups {
  public:
   explicit launch_groups(std::vector<recorded_launch>& all) : all_(all) {
@@ -99,8 +99,8 @@ class launch_groups {
     members_.erase(drop);
   }
 
-  /// Adds launches that run between two launches of a group and share memory with them, because they change the memory contents
-  /// that the second launch finds.
+  /// Adds launches that run between two launches in a group and share memory with them, because these launches change the
+  /// memory contents that the second launch sees.
   void join_between() {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
@@ -115,7 +115,7 @@ class launch_groups {
   }
 
   std::vector<recorded_launch>& all_;
-  std::map<int, std::vector<int>> members_{};  ///< the members of each group, by its first launch
+  std::map<int, std::vector<int>> members_{};  ///< the members of each group, indexed by the group's first launch
 };
 
 /// Returns a kernel's name in the form that is used in file names.
@@ -182,8 +182,8 @@ std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element
   return out;
 }
 
-/// The values of `CUtensorMapDataType`, indexed by number, under the names that scenarios use. The last three are not modeled;
-/// a scenario that uses them is rejected with an error message.
+/// The names that scenarios use for the values of `CUtensorMapDataType`, indexed by number. The last three are not modeled; a
+/// scenario that uses them is rejected with an error message.
 constexpr std::array<const char*, 16> driver_types = {
     "u8",  "u16",  "u32",     "s32",  "u64",      "s64",         "f16",          "f32",
     "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", "16u4_align8", "16u4_align16", "16u6_align16"};
@@ -329,8 +329,8 @@ class scenario_writer {
     }
   }
 
-  /// Merges a later window of the same allocation, which may start earlier or extend further. The contents are those that were
-  /// recorded first, before all launches.
+  /// Merges a later window of the same allocation, which may start earlier or extend further. The result has the contents that
+  /// were recorded first, before all launches.
   void merge(scenario_memory& into, const recorded_memory& m) {
     recorded_memory& of = into.of;
     const u64 begin = std::min(of.address, m.address);
@@ -428,7 +428,8 @@ class scenario_writer {
       if (first_of_range.at != 0) {
         continue;
       }
-      // Memory in the same address range keeps its relative distances, because kernels compute addresses from them.
+      // Memory objects in the same address range keep their relative offsets, because kernels compute addresses from these
+      // offsets.
       std::vector<scenario_memory*> placed;
       u64 lowest = first_of_range.of.address;
       u64 end = 0;
@@ -446,7 +447,7 @@ class scenario_writer {
     }
   }
 
-  /// Returns a note about memory whose relative distances a scenario cannot keep.
+  /// Returns a note about memory whose relative offsets a scenario cannot keep.
   [[nodiscard]] std::string elsewhere_note() const {
     std::string names;
     for (const scenario_memory& m : memory_) {
@@ -549,7 +550,8 @@ class scenario_writer {
     }
   }
 
-  /// Replaces the pointers and tensor maps in memory contents with the scenario's. Returns their positions.
+  /// Replaces the pointers and tensor maps in memory contents with the scenario's pointers and tensor maps. Returns their
+  /// positions.
   std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
@@ -693,7 +695,7 @@ class scenario_writer {
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
-  /// Returns the part of the line that orders a launch after other launches of the scenario.
+  /// Returns the part of the line that orders a launch after other launches in the scenario.
   std::string order_of(std::size_t i, std::string& comment) {
     const recorded_launch& l = *launches_[i];
     if (launches_.size() == 1) {

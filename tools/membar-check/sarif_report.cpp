@@ -131,8 +131,8 @@ class sarif_writer final : public report {
   void end() override { to_.write(out_); }
 
  private:
-  /// Returns the source locations of an instruction. For a library's code, this is the line of the call. If the PTX has no line information,
-  /// returns a location in the checked file.
+  /// Returns the source locations of an instruction. For library code, this is the line of the call. If the PTX has no line
+  /// information, returns a location in the checked file.
   [[nodiscard]] static json place_in(const check::program& p, const std::string& file, int thread,
                                      const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);

@@ -20,9 +20,9 @@ struct smaller_grids {
   std::string why_not{};                              ///< the reason, as a clause
 };
 
-/// Searches for the smallest grids with which the scenario can be explored and its blocks still work. It tries 2, 4, 8 and so
-/// on blocks along each dimension. Blocks work if no argument equals the number of blocks, and if the sanitizer finds no thread
-/// that waits forever, no out-of-bounds access and no long loop.
+/// Searches for the smallest grids with which the scenario can be explored and its blocks still work. The search tries 2, 4, 8
+/// and so on blocks along each dimension. The blocks work if no argument equals the number of blocks, and if the sanitizer
+/// finds no thread that waits forever, no out-of-bounds access and no long loop.
 [[nodiscard]] smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx);
 
 }  // namespace membar_check

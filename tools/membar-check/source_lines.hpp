@@ -27,7 +27,7 @@ class source_lines {
   std::map<std::string, std::vector<std::string>> files_{};
 };
 
-/// Returns a line of a report, followed by a comment. A comment that does not fit is on a line of its own.
+/// Returns a line of a report, followed by a comment. A comment that does not fit is put on a separate line.
 [[nodiscard]] std::string with_comment(const std::string& line, const std::string& comment);
 
 }  // namespace membar_check

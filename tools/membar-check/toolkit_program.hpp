@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds and runs the programs of the CUDA toolkit.
+/// Finds and runs CUDA toolkit programs.
 #pragma once
 
 #include <string>

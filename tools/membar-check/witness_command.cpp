@@ -76,7 +76,7 @@ struct form {
   check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels without delays
 };
 
-/// The runs of one kind, without or with delays, as reported by the child process.
+/// The runs of one kind, with or without delays, as reported by the child process.
 struct arm {
   std::string name;
   membar_witness::tally counts;

@@ -266,7 +266,7 @@ class kernels_of_name {
   }
 
   /// Returns the kernels that may have used a pointer. CUPTI numbers launches in the order in which they were made. Some
-  /// launches may be missing from the records, which do not show which launches these are.
+  /// launches may be missing from the records, and the records do not show which ones.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.
@@ -285,7 +285,7 @@ class kernels_of_name {
   std::uint64_t missing_ = 0;
 };
 
-/// Returns whether kernels of two names ran concurrently on a device and may have been given the same pointer.
+/// Returns whether kernels with these two names ran concurrently on a device and may have been given the same pointer.
 bool shared_at_once(const records& of, std::uint32_t far, std::uint32_t near) {
   const auto known = of.pointers.find(far);
   const auto others = of.pointers.find(near);

@@ -19,7 +19,7 @@ namespace membar_domains {
 [[nodiscard]] std::function<std::string(std::uint32_t, const std::string&)> why_remote_in(const options& asked,
                                                                                           const process& of);
 
-/// Distinguishes far launches from others and, if `asked.check` is set, performs the check. `folder` contains the files of the
+/// Distinguishes far launches from others and, if `asked.check` is set, runs the check. `folder` contains the files of the
 /// process.
 void examine(const options& asked, const std::filesystem::path& folder, process& of, check_report& into);
 

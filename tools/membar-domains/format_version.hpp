@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The versions of the files that the command and its library write. A file of another version is rejected with an error
+/// The versions of the files that the command and its library write. A file with another version is rejected with an error
 /// message.
 #pragma once
 

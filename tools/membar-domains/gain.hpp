@@ -30,7 +30,7 @@ struct lane_times {
 /// Groups ticks, which are the recorded units of work, by the kernels that ran concurrently with them. A tick is alone if no
 /// listed kernel ran during it. A tick belongs to a mode if the only listed kernels that ran during it were of this mode, and
 /// they ran for at least half of the lane's usual fraction of time. This excludes units at the edge of a turn, because kernels
-/// overlap with only a part of such a unit. A turn consists of the kernels of one mode up to the next change of mode.
+/// overlap only part of such a unit. A turn consists of the kernels of one mode up to the next change of mode.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 /// Joins the lanes of all processes and runs. Lanes with the same name are the same lane in all runs. If a run has several

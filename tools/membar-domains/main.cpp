@@ -173,8 +173,8 @@ std::string picture_of(const watched& seen) {
   return out;
 }
 
-/// Reports if CUPTI recorded too few kernels. Up to half of the kernels may be missing without a report, because captured work
-/// is launched later.
+/// Prints a message if CUPTI recorded too few kernels. Up to half of the kernels can be missing without a message, because
+/// captured work is launched later.
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
@@ -202,7 +202,7 @@ std::string watch(const options& asked, outcome& ended) {
                            table_of_processes(seen, report["processes"]) +
                            "\nRecording adds time to every boundary, so compare the times in this table with each other, not "
                            "with times of other runs.\n"
-                           "Requirement for a move: no listed kernel synchronizes at device scope with a kernel of another "
+                           "Requirement for a move: no listed kernel synchronizes at device scope with a kernel in another "
                            "domain while both run.\n" +
                            (asked.check ? membar_domains::text(seen.checked) : "");
   if (!any) {

@@ -41,7 +41,7 @@ struct target {
 /// `where`.
 [[nodiscard]] target parse_target(std::string_view word, const std::string& where);
 
-/// The result of the check that `watch` makes for each rule.
+/// The result of the check that `watch` performs for each rule.
 enum class verdict { unchecked, passed, warned };
 
 struct rule {

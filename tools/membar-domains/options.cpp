@@ -170,7 +170,7 @@ std::string usage() {
          "\n" +
          command_line(defaults).described() +
          "\n"
-         "Requirement: no listed kernel synchronizes at device scope with a kernel of another domain while both run, nor, if "
+         "Requirement: no listed kernel synchronizes at device scope with a kernel in another domain while both run, nor, if "
          "try\ntakes turns, with another listed kernel.\n"
          "Exit status: the program's own; 125 if membar-domains itself failed; 126 or 127 if the program could not be "
          "started.\n";

@@ -512,7 +512,7 @@ std::string list_of(const overlap_report& report, const warnings_by_name* warned
       "match\n# decides.\n"
       "# With :far after the domain, a line applies only to launches with a pointer to a peer's or the host's memory among "
       "their\n# arguments.\n"
-      "# Requirement: no kernel listed here synchronizes at device scope with a kernel of another domain while both run.\n";
+      "# Requirement: no kernel listed here synchronizes at device scope with a kernel in another domain while both run.\n";
   std::set<std::string> listed;
   for (const remote_kernel& r : report.remote) {
     const std::string pattern = "^" + escaped(r.alone_of_its_short_name ? short_name(r.name) : r.name) + "$";

@@ -51,7 +51,7 @@ struct remote_kernel {
   std::string why;
   std::size_t count = 0;
   double total_ms = 0;
-  double shared_ms = 0;                 ///< how long kernels of other streams ran at the same time
+  double shared_ms = 0;                 ///< how long kernels in other streams ran at the same time
   bool alone_of_its_short_name = true;  ///< whether no other kernel has the same short name
   std::size_t near = 0;                 ///< the number of launches without far pointers, which do not count as remote
   std::size_t fills = 0;                ///< the number of launches whose blocks fill the device
@@ -71,8 +71,7 @@ struct overlap_report {
   /// boundaries
   std::size_t no_room = 0;
   double no_room_ms = 0;  ///< how much longer these boundaries took than when no remote kernel ran
-  /// Returns whether, of the kernels to move, the one that ran concurrently with others for the longest time stores to the
-  /// host.
+  /// Returns whether the kernel to move that ran concurrently with other kernels for the longest time stores to the host.
   bool to_host() const;
   bool all_isolated() const;  ///< returns whether all remote kernels that ran concurrently with others are isolated
   /// Returns whether the far launches of every remote kernel could be distinguished from its other launches.

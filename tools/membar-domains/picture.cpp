@@ -63,7 +63,7 @@ drawn_kernels sorted_for_drawing(const records& of, const overlap_report& report
   return out;
 }
 
-/// Returns the delayed boundaries in order of time.
+/// Returns the delayed boundaries in chronological order.
 std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   std::map<std::tuple<std::uint32_t, std::string, std::string, bool>, const boundary*> kinds;
   for (const boundary& b : report.boundaries) {

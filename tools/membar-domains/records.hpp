@@ -106,8 +106,8 @@ struct records {
 
 /// Determines which launches are far, for all names for which `by_pointer` returns true. These names count as remote only
 /// because of pointers. Launches outside graphs are matched by their order, which is the order of CUPTI's numbers, if the
-/// library and CUPTI have counted the same number of launches. Launches in graphs are distinguished if all nodes of a name are
-/// alike.
+/// library and CUPTI have counted the same number of launches. Launches in graphs are distinguished if all nodes with the same
+/// name are alike.
 void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
 
 }  // namespace membar_domains

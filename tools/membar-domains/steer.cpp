@@ -50,7 +50,7 @@ process_state* mapped(const fs::path& path) {
   return nullptr;
 }
 
-/// Returns those rules of a list that have passed the check.
+/// Returns the rules in a list that have passed the check.
 std::string passed(const std::string& list) {
   std::string out;
   const move_list parsed = move_list::parse(list, "the list");

@@ -45,7 +45,7 @@ struct answer {
   return membar_tools::shortened(e.what(), membar_tools::most_of_a_message - 3);
 }
 
-/// Returns the test in a file, with the meaning that its instructions have under the chosen readings.
+/// Returns the test in a file. Its instructions have the meaning that the chosen readings give them.
 [[nodiscard]] model::litmus_test test_of(const std::string& path, const request& asked) {
   model::litmus_test test = read_test(path, asked.strict);
   asked.readings.apply(test);
@@ -134,7 +134,7 @@ template <class Use>
   return std::all_of(answers.begin(), answers.end(), [](const answer& one) { return one.error.empty(); }) ? 0 : 2;
 }
 
-/// Calls `use` with each file and its test, and reports files with errors.
+/// Calls `use` for each file and its test, and reports files with errors.
 [[nodiscard]] int for_each_test(const std::vector<std::string>& files, const request& asked,
                                 const std::function<void(const std::string&, const model::litmus_test&)>& use) {
   int status = 0;

@@ -211,7 +211,8 @@ class command_line {
     add_flag(to, "--no-cache", [&run] { run.use_cache = false; });
   }
 
-  /// Returns an error message about words that no subcommand or option has consumed, or an empty string if there are none.
+  /// Returns an error message about words that were not consumed by any subcommand or option, or an empty string if there are
+  /// none.
   [[nodiscard]] std::string what_is_left() const {
     const std::vector<CLI::App*> subs = app_.get_subcommands();
     const std::vector<std::string> before = app_.remaining();

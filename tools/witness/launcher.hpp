@@ -46,7 +46,7 @@ struct plan {
   /// delays
   uint64_t rows;
   uint64_t limit;                ///< a thread that has run for this many cycles exits at the next loop head
-  uint64_t actors[actor_slots];  ///< linear indices, the block in the upper half, the thread in the lower half; or `no_actor`
+  uint64_t actors[actor_slots];  ///< linear indices (block in the upper half, thread in the lower half), or `no_actor`
   uint64_t early[actor_slots];   ///< for each actor, an address in the first copy that the actor loads at each site, or 0
   uint64_t watch;                ///< which execution of the watched load reports its value; 0 if there is none
   uint64_t blocks_z;             ///< the z size of the grid of one copy; 0 if there is only one copy
@@ -59,8 +59,8 @@ constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 /// executed, and the loaded value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
-/// An object in the memory of the launches. Its addresses are those of the scenario. `pointers` contains the offsets of words
-/// that contain an address.
+/// An object in the memory of the launches. Its addresses are the scenario's addresses. `pointers` contains the offsets of
+/// words that contain an address.
 struct object {
   std::string name;
   bool variable = false;  ///< whether the object is the module's variable with this name
@@ -84,7 +84,7 @@ struct launch {
   std::vector<uint64_t> pointers;  ///< the offsets of words in the arguments that contain an address
   int sites = 1;
   std::vector<uint64_t> actors;  ///< as in `plan`
-  std::vector<uint64_t> early;   ///< for each actor: an address of the scenario, or 0
+  std::vector<uint64_t> early;   ///< for each actor: a scenario address, or 0
   uint64_t watch = 0;
 };
 
@@ -105,7 +105,7 @@ struct not_launched : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The functions of the CUDA driver.
+/// CUDA driver functions.
 class driver {
  public:
   using status = int;
@@ -264,7 +264,7 @@ class image {
   const uint8_t* data_ = nullptr;  ///< the memory of this run's copy
 };
 
-/// The delay, in cycles, of one of a launch's actors before a site.
+/// A delay, in cycles, before a site, for one of a launch's actors.
 struct delay {
   int launch;
   int actor;
@@ -478,7 +478,7 @@ class session {
     end_bytes_ += s.bytes;
   }
 
-  /// Returns the first address of the scenario's memory, without variables, and the end of its last object.
+  /// Returns the first address of the scenario's memory, excluding variables, and the end of its last object.
   std::pair<uint64_t, uint64_t> range() const {
     uint64_t first = ~uint64_t{0};
     uint64_t last = 0;
@@ -492,7 +492,7 @@ class session {
   }
   uint64_t arena_bytes() const { return range().second - range().first + 256; }
 
-  /// Allocates the scenario's memory. Each copy has one allocation with the same relative addresses. Variables are where the
+  /// Allocates the scenario's memory. Each copy has one allocation with the same relative addresses. Variables stay where the
   /// driver has placed them.
   void place(void* module) {
     const uint64_t first = range().first;
@@ -568,7 +568,7 @@ class session {
     return result;
   }
 
-  /// Returns the device address in the first copy for an address of the scenario, or 0 if no object contains it.
+  /// Returns the device address in the first copy for a scenario address, or 0 if no object contains that address.
   uint64_t actual(uint64_t address) const {
     for (const auto& m : moved_) {
       if (address >= m[0] && address - m[0] <= m[1]) {
@@ -706,7 +706,7 @@ struct tally {
   uint64_t wrong = 0;           ///< the number of runs that failed according to the judge
   uint64_t hangs = 0;           ///< the number of runs in which a thread exited at the limit
   std::string example;          ///< the first error
-  std::string fault;            ///< the driver's error that ended the runs
+  std::string fault;            ///< the driver error that ended the runs
   std::string stopped;          ///< the reason why fewer runs than requested were made
   delays smallest;              ///< the delays of the failing run with the smallest sum of delays
   uint64_t repeated = 0;        ///< the number of runs with `smallest`
@@ -788,7 +788,8 @@ class search {
   }
 
  private:
-  /// the maximum number of launches in which a thread hangs, because each of them takes the whole time limit
+  /// the maximum number of launches with a hanging thread. The number is limited because each such launch takes the whole time
+  /// limit
   static constexpr uint64_t most_hangs = 50;
   static constexpr size_t most_verdicts = 64;
 

@@ -233,7 +233,7 @@ void forbid_copies(membar_witness::program& p) {
 }  // namespace
 
 const check::graph& memory_of_run::execution() const noexcept {
-  std::abort();  // conditions of scenarios only refer to memory
+  std::abort();  // scenario conditions refer only to memory
 }
 
 std::vector<actor> actors_of(const check::program& p, const check::finding& f) {

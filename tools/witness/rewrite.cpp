@@ -443,7 +443,7 @@ class body_writer {
     out_ += "membar_row_end:\n";
   }
 
-  /// Inserts the delay of a site, and a load from the address that the thread later reads too early.
+  /// Inserts the delay at a site, and a load from the address that the thread later reads too early.
   void write_delay(int number, const std::string& label) {
     const std::string own = "membar_" + label + suffix_;
     say("setp.eq.u64 %mw_p, %mw_early, 0;");
@@ -476,7 +476,7 @@ class body_writer {
     say("@%mw_p exit;");
   }
 
-  /// Inserts a report of the value after the watched load. The value is reported once.
+  /// After the watched load, inserts code that reports the loaded value once.
   void write_watch(const piece& p) {
     const std::string to(p.words.empty() ? std::string_view() : p.words.front());
     const std::string_view type = p.word.substr(p.word.rfind('.') + 1);

@@ -33,7 +33,7 @@ struct parameter {
 /// Delays that are compiled into the module as constants, for kernels that other programs launch.
 struct constant_delays {
   std::uint64_t limit = 0;  ///< a thread that has run for this many cycles exits at the next loop head
-  /// the thread of each actor: the block in the upper half, the thread in the lower half
+  /// the thread of each actor: the block in the upper half and the thread in the lower half
   std::vector<std::uint64_t> actors{};
   std::vector<std::vector<std::uint32_t>> cycles{};  ///< for each actor, the delay before each site
 };

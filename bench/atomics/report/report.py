@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the report on the benches for atomics and fences: whether membar keeps the ratios that it promises, where aggregation
-pays off, and what a fence costs.
+"""Writes the report on the benches for atomics and fences: whether membar meets its promised ratios, where aggregation pays
+off, and what a fence costs.
 
     report.py --output <folder> <bench.json>...
 
@@ -32,7 +32,7 @@ def arms_of(results):
 
 
 def has_code_of_its_own(case):
-    """Returns whether the machine code of membar's kernel differs from that of cuda::atomic_ref. The tests codegen.same_code
+    """Returns whether membar's kernel and cuda::atomic_ref's kernel have different machine code. The tests codegen.same_code
     check this against the code."""
     parts = case.split("/")
     if "u8" in parts:

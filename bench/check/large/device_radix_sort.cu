@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of cub::DeviceRadixSort, launched as its dispatch launches them for 32-bit keys with the library's policy, and
-// kernels that generate keys and check that they are sorted.
+// The kernels of cub::DeviceRadixSort, launched the way CUB's dispatch code launches them for 32-bit keys with the library's
+// policy, and kernels that generate keys and check that they are sorted.
 #include <cub/device/dispatch/dispatch_radix_sort.cuh>
 #include <cub/device/dispatch/tuning/tuning_radix_sort.cuh>
 

@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--checker", default="membar-check", type=pathlib.Path)
     parser.add_argument("--calls", default="scan,sort,reduce")
     parser.add_argument("--schedules", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="scenarios that are sanitized at the same time")
+    parser.add_argument("--jobs", type=int, default=1, help="the number of scenarios to sanitize at the same time")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--program", default="")
     parser.add_argument("--out", type=pathlib.Path)

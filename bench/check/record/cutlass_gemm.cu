@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A matrix product with CUTLASS 4: its warp-specialized kernel for sm_90a, with tensor maps, mbarriers and wgmma, on 256 x 128
-/// x 128 half-precision numbers and clusters of two blocks. It is built with the headers of the package nvidia-cutlass.
+/// A 256 x 128 x 128 matrix product in half precision with CUTLASS 4's warp-specialized kernel for sm_90a, which uses tensor
+/// maps, mbarriers, wgmma and clusters of two blocks. The program is built with the headers of the package nvidia-cutlass.
 #include <cutlass/cutlass.h>
 
 #include <cutlass/gemm/device/gemm_universal_adapter.h>

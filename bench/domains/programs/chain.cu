@@ -2,8 +2,8 @@
 // A program that does not use domains: a chain of short kernels on GPU 0, alone and while other kernels store to GPU 1. The first argument
 // selects the stream of the chain: created (the default), legacy, per_thread, or green (a green context with 32 multiprocessors, which needs
 // CUDA 12.5); graph selects a captured graph. The second argument selects the stores: one (GPU 0 to GPU 1, the default), all (GPU 0 to every
-// other GPU), from_all (every GPU except 1 to GPU 1), or host (GPU 0 to pinned host memory, which needs only one GPU). It prints RESULT and a
-// line of JSON.
+// other GPU), from_all (every GPU except 1 to GPU 1), or host (GPU 0 to pinned host memory, which needs only one GPU). The
+// program prints RESULT and a line of JSON.
 #include <cuda.h>
 
 #include <algorithm>
@@ -156,7 +156,7 @@ int main(int count, char** words) {
     check(cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
     check(cudaGraphInstantiate(&captured, graph, 0), "cudaGraphInstantiate");
   }
-  // GPU 0 stores with the same number of blocks, whatever the targets.
+  // GPU 0 stores with the same number of blocks, regardless of the targets.
   const unsigned blocks = who == "all" ? std::max(1U, 16U / static_cast<unsigned>(all.size())) : 16U;
   const auto store = [&](int times) {
     for (int i = 0; i < times; ++i) {

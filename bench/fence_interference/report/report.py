@@ -46,7 +46,7 @@ def _options(arguments):
 
 
 def _choose(options):
-    """Returns the results to draw; this machine's own results, or None; and whether the results to draw are recorded ones."""
+    """Returns the results to draw; this machine's own results, or None; and whether the results to draw are recorded."""
     try:
         own = cases.load(options.input)
         if own.measured or not options.recorded:
@@ -70,7 +70,7 @@ def _choose(options):
 
 
 def _publisher(options):
-    """Returns (the publisher bench's figures or None, whether they are recorded ones)."""
+    """Returns (the publisher bench's figures or None, whether they are recorded)."""
     own = publisher.load(options.publisher) if options.publisher else None
     if own or not options.recorded:
         return own, False

@@ -147,7 +147,7 @@ shared_text in_triton_cache(const std::string& name, const image* of) {
   return nullptr;
 }
 
-/// Calls the function with each parameter of the kernel. Returns the result of the driver call that found no further parameter.
+/// Calls the function for each kernel parameter. Returns the result of the driver call that found no further parameter.
 template <class Function>
 CUresult for_each_parameter(CUfunction handle, bool is_kernel, const Function& function) {
   for (std::size_t i = 0;; ++i) {
@@ -161,7 +161,7 @@ CUresult for_each_parameter(CUfunction handle, bool is_kernel, const Function& f
   }
 }
 
-/// Returns the PTX of a kernel that XLA has written.
+/// Returns the PTX that XLA has written for a kernel.
 shared_text in_dump(const registry& r, CUfunction handle, const std::string& name, const image* of) {
   const auto parameters = [&] {
     std::size_t count = 0;

@@ -35,7 +35,7 @@ struct kernel {
     CUdeviceptr address;
     std::size_t bytes;
   };
-  std::vector<variable> variables{};  ///< those variables of the kernel's module that the driver can find
+  std::vector<variable> variables{};  ///< the variables in the kernel's module that the driver can find
 };
 
 /// Returns the kernel that a handle refers to. Each handle is examined only once.
@@ -54,7 +54,7 @@ void keep_image(const void* owner, const void* image);
 void keep_image_file(const void* owner, const char* path);
 /// Handles PTX that a compiler has produced or a linker has received.
 void keep_text(std::string_view text);
-/// Handles a kernel that was looked up in a module or library, or through another handle of the kernel.
+/// Handles a kernel that was looked up in a module or library, or through another handle to the kernel.
 void keep_owner(const void* kernel, const void* owner, bool is_kernel_handle);
 /// Discards the information about handles, because they may refer to other objects from now on.
 void forget_handles();
@@ -63,7 +63,7 @@ void forget_handles();
 [[nodiscard]] bool cuda_begun() noexcept;
 void cuda_begins() noexcept;
 
-/// Loads code with delays. If the driver rejects it, loads the program's own code.
+/// Loads code with delays. If the driver rejects that code, loads the program's own code.
 template <class Code, class Load>
 CUresult load_delayed(Code own, Code delayed, const Load& load, void (*not_loaded)(Code delayed, int error) noexcept) {
   const CUresult result = load(delayed);

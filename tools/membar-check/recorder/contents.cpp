@@ -21,8 +21,7 @@ namespace membar_record {
 
 namespace {
 
-/// A ring buffer in pinned memory. Positions in it are numbers that only increase; they are mapped to the buffer modulo its
-/// size.
+/// A ring buffer in pinned memory. Positions increase monotonically and are mapped to the buffer modulo its size.
 constexpr std::size_t ring_bytes = std::size_t{128} << 20U;
 constexpr std::size_t alignment = 256;
 constexpr std::uint32_t done = 1;
@@ -107,8 +106,8 @@ void start_writer(ring& r) {
   std::atexit(drain_contents);
 }
 
-/// Registers the recorder's own memory as pinned memory, so that it stays readable after its context is destroyed. The caller
-/// must hold the ring's lock.
+/// Registers the recorder's own memory as pinned memory, so that the memory stays readable after its context is destroyed. The
+/// caller must hold the ring's lock.
 bool pin(ring& r) {
   if (r.base != nullptr || r.failed) {
     return !r.failed;

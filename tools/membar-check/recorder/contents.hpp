@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies memory contents before a launch. The copies run on the launch's stream into pinned memory, and nothing waits for
-/// them. A thread of the library writes the contents to files when the copies are complete.
+/// Copies memory contents before a launch. The copies go to pinned memory and run on the launch's stream, and the program does
+/// not wait for them. A thread of the library writes the contents to files when the copies are complete.
 #pragma once
 
 #include <cuda.h>

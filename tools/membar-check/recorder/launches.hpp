@@ -126,12 +126,13 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
   return next<Id>(config, f, parameters, extra);
 }
 
-/// Handles work in a stream other than a kernel launch. A programmatic dependent waits for such work like any other launch.
+/// Handles work other than a kernel launch in a stream. A programmatic dependent waits for such work, just as an ordinary
+/// launch does.
 void forget_predecessor(CUstream stream) noexcept;
 /// Like `forget_predecessor`, but for all streams.
 void forget_predecessors() noexcept;
 
-/// Handles functions that copy or fill memory. They have four word-sized parameters, the last of which is the stream.
+/// Handles functions that copy or fill memory. These functions have four word-sized parameters; the last one is the stream.
 template <hook_id Id>
 CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
   if (session::get().has_launches()) {

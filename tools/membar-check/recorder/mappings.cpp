@@ -52,10 +52,10 @@ auto mapped_at(all_mappings& m, CUdeviceptr at) {
   return entry_at(m.mapped, at, [](const mapped_memory& p) { return p.bytes; });
 }
 
-/// Marks an open file and returns the mark, which no other file has, or returns an empty string if this fails. The driver's
-/// files do not differ in anything that fstat reports, and a process may close its own descriptor once another process has
-/// received one. However, all descriptors of an open file description share the owner and the signal number. The owner and the
-/// signal number have no effect unless signals were requested, so the mark is stored there.
+/// Marks an open file with a unique mark and returns the mark, or an empty string if this fails. The driver's files do not
+/// differ in anything that fstat reports, and a process may close its own descriptor once another process has received one.
+/// However, all descriptors of an open file description share the owner and the signal number. The owner and the signal number
+/// have no effect unless signals were requested, so the mark is stored there.
 std::string mark_file(int file) {
   constexpr unsigned signals = 64;
   constexpr std::array<decltype(f_owner_ex::type), 2> kinds{F_OWNER_PID, F_OWNER_TID};

@@ -19,7 +19,7 @@ inline constexpr int records_version = 4;
 
 namespace environment {
 inline constexpr const char* folder =
-    "MEMBAR_RECORD_FOLDER";  ///< the folder for the records, without which nothing is recorded
+    "MEMBAR_RECORD_FOLDER";  ///< the folder for the records; if it is not set, nothing is recorded
 /// a regular expression; if it is empty, kernels that synchronize are selected
 inline constexpr const char* kernels = "MEMBAR_RECORD_KERNELS";
 inline constexpr const char* flags = "MEMBAR_RECORD_FLAGS";  ///< a sum of the flags below

@@ -47,7 +47,7 @@ class session {
 
   /// Appends a line to the records. `line` contains no line break.
   void write(const std::string& line);
-  /// Like `write`, but the line is repeated at the beginning of each later recording. It is meant for facts that remain true.
+  /// Like `write`, but the line is repeated at the beginning of each later recording. Used for facts that remain true.
   void keep(const std::string& line);
   /// Returns the time in nanoseconds, from a clock that all processes on the machine share.
   [[nodiscard]] static std::uint64_t time() noexcept;

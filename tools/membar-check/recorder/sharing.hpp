@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks memory that processes share by CUDA IPC. One process exports a handle, and others open it. The addresses in the
+/// Tracks memory that processes share through CUDA IPC. One process exports a handle, and others open it. The addresses in the
 /// exporting and the opening process are recorded, even if no recording is in progress.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace membar_record {
 
-/// Formats bytes, for example a handle's, as hexadecimal digits.
+/// Formats bytes, for example the bytes of a handle, as hexadecimal digits.
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;

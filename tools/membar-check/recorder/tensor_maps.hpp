@@ -24,7 +24,7 @@ void keep_tensor_map(const CUtensorMap& map, nlohmann::json line);
 void keep_moved_map(const CUtensorMap& before, const CUtensorMap& map, CUdeviceptr address);
 /// Returns the address of the tensor if the 128 bytes are a tensor map.
 [[nodiscard]] std::optional<CUdeviceptr> tensor_of_map(std::string_view bytes);
-/// Calls `each(map, address)` for each tensor map among words of 8 bytes.
+/// Calls `each(map, address)` for each tensor map in a sequence of 8-byte words.
 template <class Do>
 void for_each_tensor_map(std::string_view bytes, const Do& each) {
   for (std::size_t at = 0; at + sizeof(CUtensorMap) <= bytes.size(); at += 8) {
@@ -64,7 +64,7 @@ CUresult on_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ra
 }
 
 /// Handles the functions for the two im2col modes, which differ in the parameters after the address. These parameters are
-/// words, which are passed on.
+/// word-sized and are passed on.
 template <hook_id Id, class... Words>
 CUresult im2col_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address, Words... words) {
   const CUresult result = next<Id>(map, type, rank, address, words...);

@@ -78,7 +78,7 @@ std::optional<flag_value> value_of(std::string_view flags, std::string_view name
   return found;
 }
 
-/// Returns a value of a flag, in quotes if it needs them.
+/// Returns a flag's value, in quotes if necessary.
 std::string in_quotes(const std::string& value) {
   if (value.find_first_of(" \t\r\n\"'\\") == std::string::npos) {
     return value;
@@ -127,8 +127,8 @@ std::optional<dl_phdr_info> library_of(const void* address) {
   return wanted.found;
 }
 
-/// Returns whether a library contains the name of the flag that selects what XLA's emitters dump. The name must be a string of
-/// its own; names in other strings, such as those of protocol buffers, do not count.
+/// Returns whether a library contains the name of the flag that selects what XLA's emitters dump. The name must be a separate
+/// string; names inside other strings, such as the strings of protocol buffers, do not count.
 bool knows_emitters(const dl_phdr_info& library) {
   static constexpr char name[] = "\0xla_dump_emitter_re";
   const segment* const first = library.dlpi_phdr;

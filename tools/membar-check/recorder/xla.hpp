@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS requests it, and ends the process if XLA_FLAGS contains
-/// a flag that this version of XLA does not support. The library therefore replaces `getenv`: each library that reads XLA_FLAGS
-/// gets the program's flags, plus the dump flags that it supports.
+/// The PTX that XLA writes to its dump. XLA writes PTX only if XLA_FLAGS requests this, and ends the process if XLA_FLAGS
+/// contains a flag that this version of XLA does not support. The library therefore replaces `getenv`: each library that reads
+/// XLA_FLAGS gets the program's flags, plus the dump flags that it supports.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The table of hooks, and the handlers that do not concern launches, graphs or code: the initialization of CUDA, and memory.
+/// The table of hooks, and the handlers that do not concern launches, graphs or code: the handlers for the initialization of
+/// CUDA and for memory.
 #include "membar-domains/preload/hooks.hpp"
 
 #include <cuda.h>

@@ -39,8 +39,8 @@ struct unit_of_stream {
   std::uint32_t lane = 0;
 };
 
-/// The times of one context. Times of different contexts cannot be compared: each context's times start eleven days after those
-/// of the previous context. No call that may wait for the device is made while the mutex is held, because a launch that waits
+/// The times of one context. Times of different contexts cannot be compared: each context's times start eleven days after the
+/// previous context's times. No call that may wait for the device is made while the mutex is held, because a launch that waits
 /// for space in its queue may depend on a later launch of another thread.
 struct context_pace {
   std::mutex mutex;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For `try`: measures how long the work of graphs and streams takes on the device, and which listed kernels run meanwhile. The
-/// measurement uses events in the program's own streams, so it works without CUPTI.
+/// For `try`: measures how long the work of graphs and streams takes on the device, and which listed kernels run during that
+/// time. The measurement uses events in the program's own streams, so it works without CUPTI.
 #pragma once
 
 #include <cuda.h>

@@ -101,8 +101,8 @@ int ask(CUdeviceptr value) {
              : no_pointer;
 }
 
-/// Caches the driver's answers about addresses. The entry for a pointer covers its page of 4096 bytes, all of which belongs
-/// to one device or to the host. The entry for a word that is not a pointer covers only this value.
+/// Caches the driver's answers about addresses. The entry for a pointer covers the pointer's 4096-byte page, because a page
+/// belongs entirely to one device or to the host. The entry for a word that is not a pointer covers only this value.
 class known_owners {
  public:
   int operator()(CUdeviceptr value) {

@@ -82,7 +82,7 @@ std::unordered_map<std::string, std::uint32_t>& names() {
   return *all;
 }
 
-/// Returns the number that stands for a name in the records. A new name is also written to the records.
+/// Returns the number that represents a name in the records. A new name is also written to the records.
 std::uint32_t id_of(const char* name) {
   const std::lock_guard lock(names_mutex);
   const auto [at, is_new] = names().try_emplace(name, static_cast<std::uint32_t>(names().size()));
@@ -173,7 +173,7 @@ struct used_streams {
   std::mutex mutex;                   ///< protects `all`
   std::map<CUstream, CUcontext> all;  ///< all streams except the default streams
   std::set<CUcontext> legacy;         ///< the contexts whose legacy default stream was used
-  bool per_thread = false;  ///< whether a per-thread default stream was used; those of other threads cannot be queried
+  bool per_thread = false;  ///< whether a per-thread default stream was used; other threads' streams cannot be queried
 
   /// Returns whether all launched work has finished. Work in destroyed streams counts as finished.
   [[nodiscard]] bool idle() {
@@ -297,7 +297,7 @@ struct kept_pointer {
 /// launches. CUPTI numbers launches in the same order but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};
-  std::atomic<bool> mixed_up{false};                       ///< two threads launched concurrently, so the order is not known
+  std::atomic<bool> mixed_up{false};  ///< whether two threads launched concurrently, so that the order is not known
   std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< used by the check
   std::uint64_t outside = 0;                               ///< the number of launches that were not captured
   std::optional<bool> listed;                              ///< whether the kernel's name is listed
@@ -345,8 +345,8 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
 }
 
 /// Records each pointer of a launch once, and also the pointers in the memory that it points to, which may be a table. For
-/// listed kernels, this memory is read at each of the pointer's first 64 launches and then less and less often, because a table
-/// may change. For other kernels, it is read once for each of the first 16 pointers.
+/// listed kernels, this memory is read for each of the first 64 launches with the pointer and then less and less often, because
+/// a table may change. For other kernels, it is read once for each of the first 16 pointers.
 class kept_pointers {
  public:
   /// `outside` is set if the launch is not captured. The number of the launch is then the number of such launches before it.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar: the CUDA memory model as a C++20 library, with the parts that a Python program needs.
+"""membar: the CUDA memory model as a C++20 library. This package contains the parts that a Python program needs.
 
 * `include_path()`, `cmake_path()`: the folders of the C++ headers and of the CMake package.
 * `sync_domain`, `persisting`: set the memory synchronization domain, or an L2 access-policy window, for all kernels that a `with` block
-  launches into a stream, including those of other libraries. They need only the CUDA driver, and compile nothing.
+  launches into a stream, including kernels from other libraries. Both need only the CUDA driver, and compile nothing.
 * `domains.auto()`: runs the calling program under `membar-domains run`.
-* `record`, `check`: check kernels of the program against the memory model with the command membar-check; `pytest --membar` does so for tests.
-* `adopted_memory`: makes a tensor of PyTorch's symmetric memory available to an extension that uses membar's symmetric memory.
+* `record`, `check`: check the program's kernels against the memory model with the command membar-check; `pytest --membar` does this for
+  tests.
+* `adopted_memory`: makes a tensor in PyTorch's symmetric memory available to an extension that uses membar's symmetric memory.
 """
 
 import importlib.metadata

@@ -110,10 +110,10 @@ class _Gathering:
 
 
 def adopted_memory(tensor, group=None, *, seconds=60):
-    """Returns a tensor from `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. This call is collective in `group`.
+    """Returns a tensor from `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. This is a collective call over `group`.
 
-    Every process of the group must call it with a tensor of the same size. No other code may use the tensor while it is adopted, and the
-    caller must keep the tensor alive. If not all processes join a collective call of the C++ side within `seconds`, that call and every later
+    Every process in the group must call it with a tensor of the same size. No other code may use the tensor while it is adopted, and the
+    caller must keep the tensor alive. If not all processes join a collective call on the C++ side within `seconds`, that call and every later
     call raise TimeoutError. If a rank has left, because it ended or deleted the memory and the objects that use it, the call raises
     RuntimeError within a second. adopted_memory itself raises RuntimeError if PyTorch has no symmetric memory, or if loads and stores cannot
     reach every process's memory. It raises ValueError if the tensor is not in symmetric memory.
@@ -140,7 +140,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
     if offset < 0 or offset + size > handle.buffer_size:
         raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor with which rendezvous was called")
     if len(buffers) != count or 0 in buffers:
-        raise RuntimeError("membar: this process cannot access the symmetric memory of every process of the group with loads and stores: use a group of GPUs connected by NVLink")
+        raise RuntimeError("membar: this process cannot access the symmetric memory of every process in the group with loads and stores: use a group of GPUs connected by NVLink")
     ranks = "_".join(map(str, dist.get_process_group_ranks(group)))
     number = _adopted[ranks] = _adopted.get(ranks, 0) + 1
     store = dist.PrefixStore(f"membar/{ranks}/{number}", distributed_c10d._get_default_store())  # pylint: disable=protected-access

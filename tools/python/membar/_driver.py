@@ -73,7 +73,7 @@ def device_attribute(attribute, device):
 
 @contextlib.contextmanager
 def primary_context(device):
-    """Makes the device's primary context current, which the runtime, PyTorch and CuPy use."""
+    """Makes the device's primary context current. The runtime, PyTorch and CuPy use this context."""
     context = ctypes.c_void_p()
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device), remedy="pass a device that this process can see")
     try:
@@ -88,7 +88,7 @@ def primary_context(device):
 
 @contextlib.contextmanager
 def stream_attribute(stream, attribute, value, remedy):
-    """Sets an attribute of a stream, and restores the previous value at the end."""
+    """Sets a stream attribute, and restores the previous value at the end."""
     handle, previous = ctypes.c_void_p(stream), AttributeValue()
     call("cuStreamGetAttribute", handle, attribute, ctypes.byref(previous), remedy=remedy)
     call("cuStreamSetAttribute", handle, attribute, ctypes.byref(value), remedy=remedy)

@@ -43,7 +43,7 @@ def recorder():
 
 
 def variables():
-    """Returns the environment variables that a process must be started with so that it can call `record`."""
+    """Returns the environment variables that must be set when a process starts so that it can call `record`."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
     for name, value in (("CUPY_CACHE_IN_MEMORY", "1"), ("JAX_ENABLE_COMPILATION_CACHE", "0")):

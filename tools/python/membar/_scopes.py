@@ -46,9 +46,9 @@ def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-
 
     remote: True for kernels that write to other devices or the host, False for others. map: the physical domains to which the stream maps
     its logical domains (default, remote), each from 0 to `sync_domain_count() - 1`. A kernel's fences, and the end of the kernel, wait only
-    for writes of the kernel's domain. Kernels in different physical domains need system scope to order accesses between them; device scope
-    is not enough. The end of the block restores the stream's previous attributes, even after an exception. Captured launches keep the domain
-    in the graph. On a device with one domain, `remote` has no effect.
+    for writes in the kernel's domain. Kernels in different physical domains need system scope to order accesses between them; device scope
+    is not enough. When the block ends, the stream's previous attributes are restored, even after an exception. Captured launches keep the
+    domain in the graph. On a device with one domain, `remote` has no effect.
     """
     if remote is None and map is None:
         raise TypeError("membar: sync_domain has nothing to set: pass remote=True or False, or map=(default, remote)")
@@ -148,11 +148,11 @@ _set_aside = _SetAside()
 def persisting(array, *, stream=None, hit_ratio=None):
     """Keeps the memory of `array` in L2 for the kernels that the block launches into `stream`, with an L2 access-policy window.
 
-    array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which PyTorch or
-    CuPy launches. hit_ratio: the fraction of accesses that persist, above 0 and at most 1; by default as large as the set-aside permits. The
-    block reserves this fraction of the array's size in L2 for persisting lines. The end of the block restores the window and the set-aside, even
-    after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects
-    neither values nor memory order. Requires compute capability 8.0 or higher.
+    array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which
+    PyTorch or CuPy launches. hit_ratio: the fraction of accesses that persist, above 0 and at most 1; by default as large as the set-aside
+    permits. The block reserves this fraction of the array's size in L2 for persisting lines. When the block ends, the previous window and
+    set-aside are restored, even after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the
+    hardware resets them. A window affects neither values nor memory order. Requires compute capability 8.0 or higher.
     """
     start, size = _memory_of(array)
     if hit_ratio is not None and not 0 < hit_ratio <= 1:
