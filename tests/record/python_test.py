@@ -161,7 +161,7 @@ class Python(unittest.TestCase):
                     check()
                 except RuntimeError as why:
                     print(why)
-        """), r"(membar: .*late_1.scenario cannot be checked: .*names no source.*\n\n?){2}")
+        """), r"(membar: .*late_1.scenario cannot be checked: .*does not name a source.*\n\n?){2}")
 
     def test_a_checker_that_crashes_is_an_error(self):
         crashes = self.folder / "membar-check"

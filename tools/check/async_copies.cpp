@@ -158,7 +158,7 @@ namespace {
 
 // ---- the accesses of one operation
 
-/// Builds the list of an operation's accesses. All reads must be added before the writes of the data that they read.
+/// Builds the list of an operation's accesses. All reads must be added before the writes that store their data.
 class copy_plan {
  public:
   explicit copy_plan(const kernel_code& agent) : agent_(agent) {}
@@ -188,7 +188,7 @@ class copy_plan {
     return {static_cast<std::int32_t>(steps_.size()) - 1, 1};
   }
 
-  /// Adds a write or reduction of the data in `taken` after its first `shift` bytes. Writes zeros if `taken` is empty.
+  /// Adds a write or reduction of the data in `taken`, skipping its first `shift` bytes. Writes zeros if `taken` is empty.
   void write(const instruction& by, std::uint64_t address, part taken, int shift = 0, bool unknown = false) {
     copy_step& step = add(by);
     step.address = address;
@@ -299,7 +299,7 @@ class copy_planner {
     }
   }
 
-  /// For a multicast: replaces the addresses with those in the block that receives the next copy.
+  /// For a multicast: replaces the addresses with the corresponding addresses in the block that receives the next copy.
   void choose_block(std::uint64_t blocks) {
     if (blocks == 0) {
       refuse("starts a multicast copy with an empty block mask");
@@ -374,7 +374,7 @@ class copy_planner {
     complete(bytes);
   }
 
-  /// Writes the bytes of a piece whose bits are set in the operation's byte mask.
+  /// Writes the bytes of a piece that the operation's byte mask selects.
   void write_masked(std::uint64_t address, copy_plan::part taken) {
     const std::uint64_t mask = truncated(operand(3), 16);
     for (std::uint64_t at = 0; at < 16;) {
@@ -402,7 +402,8 @@ class copy_planner {
 
   // ---- products of matrices in shared memory
 
-  /// Reads the matrix that a descriptor describes. `block` is the distance, within the cluster, from the thread's own block.
+  /// Reads the matrix that a descriptor describes. `block` is the rank, relative to the thread's own block, of the block that
+  /// contains the matrix.
   void read_matrix(const matrix_descriptor& d, unsigned rows, unsigned pieces, bool transposed, int block = 0) {
     const memory_object* const object = object_of_descriptor(d.start);
     const std::uint64_t elsewhere = static_cast<std::uint64_t>(static_cast<std::int64_t>(block)) << 32U;
@@ -457,7 +458,7 @@ class copy_planner {
   // ---- tensor memory
 
   /// Returns the address of a column for the group of 16 lanes that contains `lane`; these lanes share one address. `block` is
-  /// the distance from the thread's own block.
+  /// the rank of the accessed block relative to the thread's own block.
   [[nodiscard]] std::uint64_t tensor_place(std::uint64_t lane, std::uint64_t column, int block = 0) const {
     const int own = thread_context::block_of(shared(0));
     return thread_context::tensor_base(own + block) + (lane / 16 * tensor_columns + column) * 4;
@@ -544,7 +545,7 @@ class copy_planner {
               " columns; only 64 or 128 rows per block are supported");
     }
     if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
-      give_up("starts a block pair's multiplication in the second block: start it in the block of even rank");
+      give_up("starts a block pair's multiplication in the second block: start it in the block with the even rank");
     }
     if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
       return;

@@ -3,9 +3,9 @@
 /// The threads that perform the asynchronous operations of a checked program, one access at a time.
 ///
 /// An instruction that starts an operation passes a list of accesses to one of these threads. The thread reads the whole
-/// source, writes the destination, and completes the bytes on the mbarrier. Its accesses are ordered as in the model
-/// (graph.hpp). They follow everything that precedes the instruction, and they use the async proxy if they belong to a bulk
-/// copy. Only a completion orders later accesses after them.
+/// source, writes the destination, and reports the completed bytes to the mbarrier. Its accesses are ordered as in the model
+/// (graph.hpp). They follow everything that precedes the instruction, and accesses that belong to a bulk copy use the async
+/// proxy. Only a completion orders later accesses after them.
 #pragma once
 
 #include <check/machine.hpp>
@@ -81,9 +81,8 @@ using memory_reader = std::function<wide_value(std::uint64_t)>;
 [[nodiscard]] copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
                                         const memory_reader& memory);
 
-/// Returns why PTX does not allow a copy's addresses, or an empty string if it allows them. A source in shared memory must be
-/// in the block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX ISA,
-/// "cp.async.bulk".
+/// Returns why PTX does not allow a copy's addresses, or an empty string if it does. A source in shared memory must be in the
+/// block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX ISA, "cp.async.bulk".
 [[nodiscard]] std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r);
 
 }  // namespace membar::check

@@ -53,7 +53,7 @@ control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instruct
     matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
   }
   // Computes the instructions that are on every path to the end. The iteration starts with the largest sets. Each step removes
-  // from a set the instructions that are missing from the set of some successor.
+  // from a set the instructions that are missing from some successor's set.
   passed_.assign(count + 1, pc_set(count + 1, true));
   passed_[count].assign(count + 1, false);
   passed_[count][count] = true;

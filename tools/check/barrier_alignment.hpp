@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Detects a barrier in a conditional that another thread of the block skipped.
+/// Detects a barrier inside a conditional if another thread in the block skipped the barrier.
 ///
 /// A barrier does not wait for threads that have exited the kernel, so an early return before a barrier is correct. It is an
 /// error if a thread skips the barrier but does not exit, that is, if the thread takes the other side of a branch that the
@@ -47,7 +47,7 @@ class control_flow {
 };
 
 /// Returns the reason why the behaviour is undefined if a thread continues from the barrier `mine` after another thread has
-/// arrived at the same barrier with `other`. Returns an empty string if the behaviour is defined.
+/// arrived at the same barrier by executing `other`. Returns an empty string if the behaviour is defined.
 ///
 /// PTX counts the arrivals at each barrier number, regardless of which instructions perform them. However, CUDA defines
 /// `__syncthreads()` in a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned`

@@ -4,14 +4,14 @@
 /// check runs while the executions without such a cycle are explored. If it rules out load buffering, nothing more needs to be
 /// explored.
 ///
-/// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. For each such
-/// execution, an execution without a cycle grows in the same way, except that a read whose source does not exist yet reads an
-/// older write. The two executions grow in the same way until some read would have to read a write that follows from the read
-/// by program order, reads-from or barriers, but not by dependencies. The exploration also reaches that write, and then checks
-/// the read. If causality leads from the read to the write, no execution allows the read to return that write's value. The same
-/// holds if the path from the read to the write consists only of program order and reads-from between accesses to the same
-/// location as the read and the write. Each step of such a path moves forward in the location's coherence order, whatever
-/// values the reads along the path return. Two cases need additional checks:
+/// An execution with load buffering can be built event by event along dependencies and reads-from, because these relations
+/// together have no cycle. For each such execution, an execution without a cycle can be built in the same way, except that a
+/// read whose source does not exist yet reads an older write. The two executions develop in the same way until some read would
+/// have to read a write that follows from that read by program order, reads-from or barriers, but not by dependencies. The
+/// exploration also reaches that write, and then checks the read. If causality leads from the read to the write, no execution
+/// allows the read to return that write's value. The same holds if the path from the read to the write consists only of program
+/// order and reads-from between accesses to the same location as the read and the write. Each step of such a path moves forward
+/// in the location's coherence order, whatever values the reads along the path return. Two cases need additional checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
 ///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
 /// * If the read acquires, reading an older write may order more events before the read than reading the required write would.

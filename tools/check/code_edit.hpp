@@ -4,7 +4,7 @@
 ///
 /// A change applies to a site: the instructions with the same opcode that come from the same source line. Copies of the line
 /// that the compiler made by inlining or unrolling are changed together, as they would be if the source were changed. If a line
-/// of a library is inlined at several lines of the program, each of these lines has a site of its own. If the PTX has no line
+/// of a library is inlined at several lines of the program, each of these lines has its own site. If the PTX has no line
 /// information, each instruction is a site.
 #pragma once
 
@@ -37,7 +37,7 @@ using namespace ptx;
 
 /// The current or desired strength of an access or a fence: an order and a scope, or neither.
 struct strength {
-  bool strong = false;  ///< false for a weak access, or no fence
+  bool strong = false;  ///< false for a weak access or a missing fence
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::block;
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;

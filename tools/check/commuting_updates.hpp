@@ -7,7 +7,7 @@
 /// updates or after all of them has the same result in all of these executions. Therefore only one of these executions is
 /// explored: the execution in which each update reads from the latest update. A later update neither changes the source of an
 /// earlier update nor follows from it. A test of an mbarrier may be ordered between the updates. The test reads how many phases
-/// are complete. Only the last arrival of a phase changes that number, and this arrival follows from all the others of its
+/// are complete. Only the last arrival of a phase changes that number, and this arrival follows from all other arrivals in its
 /// phase.
 ///
 /// These statements hold as long as
@@ -23,11 +23,11 @@
 /// decides what a thread does, or is needed for the checked property, the updates of the locations that the value may come from
 /// are explored in every order.
 ///
-/// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
-/// for one of two flags. Consider a read of a value that was written by a read-modify-write, or by a second store of the only
-/// thread that writes the location. If this value leads the reading thread to the same state as the previous value would, only
-/// the read of the previous value is explored. Reading the older write orders no additional events, and if there is no
-/// `fence.sc`, leaving out the read of the newer write hides no behaviour.
+/// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of an arrival count or for
+/// one of two flags. Consider a read of a value that was written by a read-modify-write, or by the second or a later store of
+/// the only thread that writes to the location. If this value leads the reading thread to the same state as the previous value
+/// would, only the read of the previous value is explored. Reading the older write orders no additional events, and if there is
+/// no `fence.sc`, leaving out the read of the newer write hides no behaviour.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -113,12 +113,12 @@ class commuting_updates {
   /// Returns whether the exploration has to start over because some location's updates must be explored in every order.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
-  /// From now on, reads skip writes that change nothing for the reading thread, unless the program contains a `fence.sc`.
+  /// Makes all further reads skip writes that change nothing for the reading thread, unless the program contains a `fence.sc`.
   void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
-  /// Returns whether read `r` has the same effect if it reads from `w` as if it reads from the write before `w`. This is the
-  /// case if `r` is a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to
-  /// the same state as the previous value.
+  /// Returns whether read `r` has the same effect when it reads from `w` as when it reads from the write before `w`. This is
+  /// the case if `r` is a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r`
+  /// to the same state as the previous value.
   [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
     if (r.mbarrier != mbarrier_op::none) {
       return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
@@ -174,7 +174,7 @@ class commuting_updates {
   [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
 
   /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to affect the exploration. Returns
-  /// whether the value may come from updates. If it may, these updates will be explored in every order.
+  /// whether the value may come from updates. If so, these updates will be explored in every order.
   [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
     bool found = false;
     for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
@@ -217,7 +217,7 @@ class commuting_updates {
 
   /// Adds to `places` the positions of the writes that `r`, a test of an mbarrier, may read from. The positions refer to the
   /// location's order; the newest write's position is added first. The search ends at `oldest`, unless that write is a
-  /// commuting update. It also ends at an update whose phase the test cannot miss.
+  /// commuting update. It also ends at an update that completes a phase if the test must observe that completion.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks the values that a thread's registers were computed from, while the thread runs. The values on which an event depends
-/// in this way are its dependencies in the model, which pass through data, addresses, branches and predicates (docs/model.md,
-/// "Readings").
+/// While a thread runs, tracks the values from which the thread's registers were computed. The values that an event depends on
+/// in this way are the event's dependencies in the model. Dependencies pass through data, addresses, branches and predicates
+/// (docs/model.md, "Readings").
 #pragma once
 
 #include <check/machine.hpp>
@@ -68,7 +68,8 @@ class data_flow {
     }
   }
 
-  /// Adds to `s` the origins that decide whether an instruction runs: those of the preceding branches and of its predicate.
+  /// Adds to `s` the origins that decide whether an instruction runs: the origins of the preceding branches and of its
+  /// predicate.
   void join_path(set& s, const instruction& i) const {
     for (std::size_t k = 0; k < width_; ++k) {
       s[k] |= control_[k];

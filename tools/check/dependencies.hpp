@@ -25,8 +25,7 @@ namespace membar::check {
 using namespace ptx;
 
 /// The dependencies of one execution. The result of a shuffle, a vote, a match, a reduction or a barrier with a vote depends on
-/// the values of other threads that are used to compute it. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread
-/// communication".
+/// the other threads' values from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
 class dependencies {
  public:
   /// For one thread: the thread's reads that each of its events, including the next one, directly depends on.
@@ -49,7 +48,7 @@ class dependencies {
     friend class dependencies;
     struct hash {
       [[nodiscard]] std::size_t operator()(const std::vector<std::uint64_t>& key) const noexcept {
-        std::uint64_t result = 14695981039346656037ULL;  // FNV-1a, in steps of a word
+        std::uint64_t result = 14695981039346656037ULL;  // FNV-1a, one word at a time
         for (const std::uint64_t word : key) {
           result = (result ^ word) * 1099511628211ULL;
         }
@@ -65,7 +64,7 @@ class dependencies {
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};
     std::vector<std::vector<std::uint64_t>> seen_{};  ///< per thread: one bit per event
-    std::vector<int> seen_threads_{};                 ///< the threads that have such bits
+    std::vector<int> seen_threads_{};                 ///< the threads with bits in `seen_`
   };
 
   /// Uses the entries of `known`, and adds new results to it.

@@ -39,7 +39,7 @@ struct wide_value {
 struct copy_step {
   std::uint64_t address = 0;
   wide_value value{};       ///< the value to write, or the operand of an update
-  std::int32_t first = -1;  ///< for a write of data that was read: the first of its reads; -1 if it writes `value`
+  std::int32_t first = -1;  ///< for a write of data that was read: the first read of this data; -1 if it writes `value`
   std::int16_t reads = 0;   ///< the number of reads, whose bytes are consecutive
   /// the number of bytes that are omitted at the start of this data; -n means that n zeros precede the data
   std::int8_t shift = 0;
@@ -80,9 +80,9 @@ struct graph_event {
   bool unwritten = false;   ///< whether it reads memory that was never written; the order of the fences may rule out this read
   bool same_value = false;  ///< whether it is the read of a read-modify-write that cannot change the value and therefore has no
                             ///< separate write
-  std::uint8_t update =
-      0;  ///< the number of the group of commuting read-modify-writes to which it belongs (commuting_updates.hpp); 0: it
-          ///< belongs to no group
+  /// the number of the group of commuting read-modify-writes to which it belongs (commuting_updates.hpp); 0 if it is not in a
+  /// group
+  std::uint8_t update = 0;
   mbarrier_op mbarrier = mbarrier_op::none;
   one_way fenced = one_way::async;  ///< for a one-directional proxy fence: its kind
   thread_scope scope = thread_scope::system;

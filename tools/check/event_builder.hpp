@@ -83,7 +83,7 @@ class event_builder {
         state_.rules.follow(e, *theirs.back());
       }
     });
-    state_.rules.cross(e, ~0U);  // the boundary of a kernel acts as a fence for every proxy
+    state_.rules.cross(e, ~0U);  // a kernel boundary acts as a fence for every proxy
   }
 
   /// Creates an event of thread `t`, including its clocks. The event is not yet part of any graph.
@@ -286,7 +286,7 @@ class event_builder {
     const bool other = c.block_of(e.address) != c.block_number;
     if (!c.is_in_cluster(e.address)) {
       return "thread " + std::to_string(e.thread) +
-             " accesses the shared memory of a block outside of its cluster: " + place_text(state_.checked, e.address);
+             " accesses the shared memory of a block outside its cluster: " + place_text(state_.checked, e.address);
     }
     return i.own_block && other && c.copies_of < 0
                ? "'" + i.text + "' of thread " + std::to_string(e.thread) +

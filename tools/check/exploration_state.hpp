@@ -68,8 +68,9 @@ struct exploration_state {
     }
   }
 
-  /// Reports a read of memory that was never written. If the program has executed several `fence.sc`, their order may rule out
-  /// the read; in this case, sets `e.unwritten` instead, and `take_read` checks the order once the read is in the graph.
+  /// Reports a read of memory that was never written. If the program has executed several `fence.sc` instructions, their order
+  /// may rule out the read; in this case, sets `e.unwritten` instead, and `take_read` checks the order once the read is in the
+  /// graph.
   void report_unwritten(const graph& g, graph_event& e, std::uint64_t address) {
     e.unwritten = g.fences.size() >= 2 && replayed == nullptr;
     if (!e.unwritten) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explores every execution of a program that the PTX memory model allows, each exactly once.
 //
-// An execution is identified by reads-from and coherence, and grows event by event. For each read, every write that it may read
-// from is explored; for each write, every position that it may have in coherence. A new write may also become the source of
-// earlier reads that do not precede it: all events that were added after such a read and do not precede the write are then
-// dropped. To prevent an execution from appearing twice, a read changes its source only in the one execution in which all
-// dropped events read and write the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly
+// An execution is identified by its reads-from and coherence relations, and is built event by event. For each read, every write
+// that it may read from is explored; for each write, every position that it may have in coherence. A new write may also become
+// the source of earlier reads that do not precede it: all events that were added after such a read and do not precede the write
+// are then dropped. To prevent an execution from appearing twice, a read changes its source only in the one execution in which
+// all dropped events read and write the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly
 // stateless, optimal dynamic partial order reduction", POPL 2022.
 //
 // An execution ends at its first data race. Until then, the writes to a location are totally ordered, because any two of them
@@ -80,10 +80,10 @@ class explorer {
   }
 
   /// Returns the thread that ended the exploration because it starts more copies than can be performed, and how many threads
-  /// start one of these copies together. The thread is -1 if there is none.
+  /// start one of these copies together. The thread is -1 if no thread did.
   [[nodiscard]] std::pair<int, int> lacking() const noexcept { return synchronization_.lacking(); }
 
-  /// Returns whether the exploration ended because some location's updates do not commute, so that it has to start over.
+  /// Returns whether the exploration ended, and must start over, because some location's updates do not commute.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
 
   /// Returns whether the order of updates determines some values, which are then unknown.
@@ -157,7 +157,7 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- random or replayed exploration, which follows a single path, chooses the next thread in another way, and never changes
+  // ---- random or replayed exploration, which follows a single path, chooses the next thread differently, and never changes
   // the source of an earlier read
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
@@ -339,7 +339,7 @@ class explorer {
   [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
 
   /// Adds to `places` the positions in coherence of the writes that a read may take its value from, newest first. In random
-  /// mode, adds only one of them: the newest for read-modify-writes and for half of the other reads.
+  /// mode, adds only one of them: the newest one for read-modify-writes and for half of the other reads.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
     if (replays()) {
       places.push_back(newest);
@@ -360,8 +360,8 @@ class explorer {
     }
   }
 
-  /// Adds a read whose source has been chosen, and explores the continuations. `also` is a write that is added together with
-  /// the read.
+  /// Adds a read whose source has been chosen, and explores all continuations of the execution. `also` is a write that is added
+  /// together with the read.
   void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
     suspects found = races_.races_of(g, e);
     if (also != nullptr) {
@@ -449,7 +449,7 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Returns whether an iteration of a loop in which threads wait together fails only because `e`, the last event, has read an
+  /// Returns whether an iteration of a loop in which threads wait together failed only because `e`, the last event, read an
   /// outdated value. No later write changes `e`. The executions in which it reads later values show everything that this
   /// execution shows.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {

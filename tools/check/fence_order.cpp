@@ -1,14 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// *Requirements for an order.* A Fence-SC order relates every morally strong pair of `fence.sc` operations and, combined with
-// base causality, has no cycle. Reads-from and coherence are given, so every axiom that the order can still break has the form
-// "`b` does not follow from `a`", which is stored in `never_after`. A path from `a` to `b` that exists only because of the
-// order leads from `a` to a first fence f, then along fences to a last fence g, and then to `b`. Therefore an order breaks an
-// axiom if and only if, together with base causality, it leads from an f to a g for which such `a` and `b` exist. The statement
-// "f is never before g" thus expresses all of the axioms, and the search needs to consider only fences. The condition that two
-// accesses remain unordered has the same form.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception *Requirements for an order.* A Fence-SC order relates every morally
+// strong pair of `fence.sc` operations and, combined with base causality, has no cycle. Reads-from and coherence are given, so
+// every axiom that the order can still break has the form "`b` does not follow from `a`". These requirements are stored in
+// `never_after`. A path from `a` to `b` that exists only because of the order leads from `a` to a first fence f, then along
+// fences to a last fence g, and then to `b`. Therefore an order breaks an axiom if and only if, together with base causality,
+// it leads from an f to a g for which such `a` and `b` exist. The statement "f is never before g" thus expresses all of the
+// axioms, and the search needs to consider only fences. The condition that two accesses remain unordered has the same form.
 //
-// *Why edges are forced.* If ordering f before g would lead from an x to a y such that x is never before y, then g is before f
-// in every order.
+// *Why edges are forced.* If ordering f before g would create a path from some x to some y such that x is never before y, then
+// g is before f in every order.
 //
 // *Why the forced edges are sufficient.* Assume that every two fences are morally strong. Add forced edges and close the order
 // under transitivity until no new edge appears, and assume that no contradiction appears. If x is never before y, then "x
@@ -22,7 +21,7 @@
 // Therefore only the read or write that is added can break an axiom, through the events that lead to it. The events that lead
 // to an access are its predecessors, and the predecessors of each fence that was added no later than the last fence that
 // precedes the access. An order of all fences relates more pairs than the model requires, so if it breaks no axiom, an order
-// with fewer pairs breaks none either. If it breaks an axiom, the search looks for another order.
+// with fewer pairs breaks none either. If it does break one, the search looks for another order.
 //
 // *Why two accesses are ordered in every order.* A fence g *knows* a write if the write, or a read that observes the write,
 // precedes g. Suppose that an access to that location follows fence f, and that the access is older than the write or is

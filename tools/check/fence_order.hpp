@@ -44,7 +44,7 @@ class fence_pairs {
   using matrix = std::vector<std::uint64_t>;
 
   /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of a requirement on
-  /// this fence or on a preceding one.
+  /// that fence or on a preceding one.
   struct state {
     matrix after;
     matrix never;
@@ -105,7 +105,7 @@ class fence_order {
   void add(matrix& m, std::size_t from, std::size_t to) const noexcept;
   [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept;
 
-  /// Calls `use` with each read of a location, together with each write to the location that it observes.
+  /// Calls `use` with each pair of a read of a location and a write to the location that the read observes.
   template <class Use>
   void each_observation(std::size_t location, Use use) const;
 
@@ -122,7 +122,7 @@ class fence_order {
   const graph& graph_;
   const event_rules& rules_;
   std::vector<const graph_event*> events_{};
-  std::vector<std::size_t> fences_{};  ///< positions of the `fence.sc` in `events_`
+  std::vector<std::size_t> fences_{};  ///< the positions of the `fence.sc` operations in `events_`
   std::vector<int> first_{};
   std::size_t width_ = 0;
   matrix base_{};

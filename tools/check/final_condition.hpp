@@ -27,13 +27,13 @@ struct final_condition {
   std::function<bool(const final_memory&)> holds{};
   std::vector<element> elements{};
 
-  /// Returns the final values of the elements, for example "count[0] is 5, flag is 1". At most eight values are listed; "and 2
-  /// more", for example, then follows.
+  /// Returns the final values of the elements, for example "count[0] is 5, flag is 1". Lists at most eight values; if there are
+  /// more, ends with their number, for example "and 2 more".
   [[nodiscard]] std::string values(const final_memory& end) const;
 };
 
-/// Parses a condition on the final values of `memory`. The condition begins at `line` and `column` of its file. Throws
-/// `model::error` with the position of an error.
+/// Parses a condition on the final values of `memory`. The condition begins at `line` and `column` of its file. If it contains
+/// an error, throws `model::error` with the error's position.
 [[nodiscard]] final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory,
                                              int column = 1);
 

@@ -22,7 +22,7 @@ namespace membar::check {
 
 namespace {
 
-/// A loop that loads nothing, and a thread of the finding that is in the loop or has executed the load before it.
+/// A loop that loads nothing, and a thread in the finding that is in the loop or has executed the load before the loop.
 struct empty_poll {
   int thread = -1;
   endless_loop loop{};
@@ -38,7 +38,7 @@ std::int32_t place_in_code(const program& p, const finding& f, int thread) {
 }
 
 /// Returns the loop in `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop that the thread is
-/// in; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be intentionally
+/// in; other findings concern a loop if the thread has executed its load or is about to do so. If the loop may be intentionally
 /// endless (`has_condition` is false), the load must be one of the blamed events.
 const endless_loop* concerned(const program& p, const finding& f, int t, const std::vector<endless_loop>& loops) {
   const std::int32_t here = place_in_code(p, f, t);

@@ -119,8 +119,8 @@ class finding_litmus {
     return e.event.kind == model::event_kind::read || e.event.kind == model::event_kind::write;
   }
 
-  /// Keeps the events that the blamed events follow from, or all events if none is blamed. Then drops memory that only one
-  /// thread accesses, and loop iterations that the next iteration repeats.
+  /// Keeps the events that lead to the blamed events, or all events if none is blamed. Then drops memory that only one thread
+  /// accesses, and loop iterations that the next iteration repeats.
   void choose() {
     bool blamed = false;
     for (std::size_t k = 0; k < events_.size(); ++k) {
@@ -203,7 +203,7 @@ class finding_litmus {
     const auto seen = [&] {
       if (registers == 32) {
         throw model::error(
-            "a thread of the finding reads more than 32 values; a litmus test has only 32 registers for each thread");
+            "a thread in the finding reads more than 32 values; a litmus test has only 32 registers for each thread");
       }
       const std::string reg = "r" + std::to_string(registers++);
       condition += " /\\ P" + std::to_string(e.thread) + ":" + reg + " == " + number(e.event.value.low);

@@ -11,10 +11,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Returns a litmus test that reproduces a finding. It contains the instructions of each thread in the order of execution, with
-/// the values that they read and wrote as constants. Its condition, which the model allows, is that the reads return these
-/// values. For a race, it contains the two accesses and the events that they follow from. Memory that only one thread accesses
-/// is omitted. Throws `model::error` for a finding that a litmus file cannot express.
+/// Returns a litmus test that reproduces a finding. It contains each thread's instructions in execution order, with the values
+/// that they read and wrote as constants. Its condition, which the model allows, is that the reads return these values. For a
+/// race, it contains the two accesses and the events that lead to them. Memory that only one thread accesses is omitted. Throws
+/// `model::error` for a finding that a litmus file cannot express.
 [[nodiscard]] std::string litmus_of(const program& p, const finding& f, const std::string& name);
 
 /// Returns a finding as a graph in Graphviz's DOT language: each thread is a column, program order and reads-from are edges,

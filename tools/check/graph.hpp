@@ -3,9 +3,9 @@
 /// An execution that grows: its events, reads-from, coherence, and causality in the form of clocks.
 ///
 /// Base causality is the closure of program order and synchronizes-with. Both relations lead from existing events to the event
-/// that is added. Therefore one clock can represent the causality of an event: for each thread, the number of that thread's
-/// events that precede the event. fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without
-/// the proxies that the checker does not model. Tests compare the two.
+/// that is being added. Therefore a single clock can represent an event's causality: for each thread, the number of that
+/// thread's events that precede the event. fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp,
+/// without the proxies that the checker does not model. Tests compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -329,7 +329,7 @@ class event_rules {
     return const_cast<std::uint16_t*>(e.released) + static_cast<std::size_t>(kind) * threads_.size();
   }
 
-  /// Applies `e`, a one-directional proxy fence, which either releases earlier events or acquires events that others have
+  /// Applies `e`, a one-directional proxy fence, which either releases earlier events or acquires events that other fences have
   /// released. A fence between the generic and the async proxy releases the accesses of its block's threads to the block's
   /// shared memory. Source: PTX ISA, "membar/fence", `.sync_restrict`.
   void cross_one_way(const graph_event& e, bool releases) const noexcept {
@@ -509,7 +509,7 @@ class event_rules {
   model::other_readings readings_;
 };
 
-/// The locations that a program has accessed so far. The number of a location never changes.
+/// The locations that a program has accessed so far. A location's number never changes.
 class location_table {
  public:
   explicit location_table(std::span<const memory_object> objects) : objects_(objects) {}

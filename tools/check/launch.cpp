@@ -34,7 +34,7 @@ namespace {
   return status == 0 && plain != nullptr ? plain.get() : mangled;
 }
 
-/// Returns the name of a function's variable as its source spells it: "cells" for "sum<3>(unsigned int)::cells".
+/// Returns the name of a function's variable as it is spelled in the source: "cells" for "sum<3>(unsigned int)::cells".
 [[nodiscard]] std::string variable_name(const std::string& mangled) {
   const std::string text = plain_name(mangled);
   const std::size_t last = text.rfind("::");
@@ -42,7 +42,7 @@ namespace {
 }
 
 /// Returns whether a kernel reads the address of the grid workspace of cooperative groups. `grid_group` reads this address, and
-/// its `sync` traps if the address is 0, which is the case in a launch that is not cooperative. Source:
+/// its `sync` traps if the address is 0, as it is in a launch that is not cooperative. Source:
 /// cooperative_groups/details/driver_abi.h of the toolkit.
 [[nodiscard]] bool has_workspace(const kernel_code& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
@@ -65,7 +65,7 @@ namespace {
           static_cast<std::uint32_t>(n / shape[0] / shape[1])};
 }
 
-/// Throws for a launch that cannot be checked.
+/// Throws if a launch cannot be checked.
 void check_size(const launch_request& request, std::uint64_t blocks, std::uint64_t size, std::uint64_t before,
                 std::uint64_t most) {
   const kernel_code& kernel = *request.kernel;
@@ -86,7 +86,7 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   }
   if (request.arguments.size() != kernel.parameter_bytes) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +
-                       " bytes of arguments, but the kernel's parameters have " + std::to_string(kernel.parameter_bytes));
+                       " bytes of arguments, but the kernel's parameters occupy " + std::to_string(kernel.parameter_bytes));
   }
 }
 
@@ -160,7 +160,7 @@ void add_variables(program& p, const ptx_module& module, const module_layout& la
     p.memory.push_back(
         {v.name + (v.managed ? "" : suffix), address, v.bytes, true, v.space == state_space::constant, v.initial});
     p.memory.back().type = v.type;
-    for (const ptx_variable::address& a : v.addresses) {  // addresses of functions stay 0, because nothing calls them
+    for (const ptx_variable::address& a : v.addresses) {  // function addresses remain 0, because nothing calls them
       const auto place = layout.globals.find(a.of);
       for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
         p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));

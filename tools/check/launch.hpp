@@ -61,14 +61,14 @@ struct planned_launch {
 /// The maximum number of threads in a launch that is planned without creating its threads.
 inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
-/// Adds to a program a launch, its order and the memory that it needs, but neither its threads nor its shared memory.
-/// `threads_before` is the number of threads that the program already has. Throws `model::error` if the launch is invalid, or
-/// if the program would have more than `most` threads.
+/// Adds a launch to a program, together with its order and the memory that it needs, but without its threads and its shared
+/// memory. `threads_before` is the number of threads that the program already has. Throws `model::error` if the launch is
+/// invalid, or if the program would have more than `most` threads.
 [[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,
                                          std::uint64_t threads_before, std::uint64_t most = most_planned_threads);
 
-/// Returns the context of thread `t` in block `b` of a launch, without its number in the program and without the liveness of
-/// its registers.
+/// Returns the context of thread `t` in block `b` of a launch, except for its number in the program and the liveness of its
+/// registers.
 [[nodiscard]] thread_context context_of(const planned_launch& launch, std::uint64_t b, std::uint64_t t);
 
 /// Returns the shared memory and the tensor memory of block `number` of the program.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Converts a litmus test into a program that can be explored, so that the explorer and the model can be compared.
+/// Converts a litmus test into a program that can be explored, so that the explorer can be compared with the model.
 #pragma once
 
 #include <check/graph.hpp>
@@ -207,7 +207,7 @@ class litmus_thread {
     if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
       refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
     }
-    // bar.arrive names the number of threads of its barrier, so every instruction at that barrier must name this number
+    // bar.arrive specifies the number of threads at its barrier, so every instruction at that barrier must specify this number
     if (some_only_arrive_) {
       kernel_.add(i.waits ? "bar.sync" : "bar.arrive", {value(i.a), named("%ntid.x")});
     } else {
@@ -243,7 +243,7 @@ class litmus_thread {
     kernel_.add("bra", {named(label_of(i.target))});
   }
 
-  // ---- the asynchronous side
+  // ---- asynchronous operations
 
   void add_arrival(const model::instruction& i) {
     const auto opcode = [&](std::string_view name) { return opcode_text(name, i.order, i.scope, ptx_type::b64); };

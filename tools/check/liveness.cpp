@@ -131,8 +131,8 @@ class liveness {
     return result;
   }
 
-  /// Returns whether any instruction names a destination of `load` as a source. If there is no such instruction, the load was
-  /// written by hand in order to be checked.
+  /// Returns whether any instruction names a destination of `load` as a source. If there is no such instruction, someone wrote
+  /// the load by hand so that it would be checked.
   [[nodiscard]] bool is_read_by_name(const instruction& load) const {
     return std::any_of(code_.begin(), code_.end(), [&](const instruction& other) {
       bool reads = false;

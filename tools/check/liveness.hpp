@@ -3,10 +3,10 @@
 /// Computes which registers can still matter at the head of a loop.
 ///
 /// A loop is waiting if an iteration performs only reads and ends in the state in which it began. Registers that nothing
-/// depends on are not compared, because most loops count their iterations in order to check a clock from time to time. The
-/// analysis of a thread with given arguments has three steps:
-/// 1. Values: the few constants that each register can hold, assuming that clocks stand still. They show that
-///    branches that only a time-out would take are never taken.
+/// depends on are not compared, because most waiting loops count their iterations so that they can check a clock from time to
+/// time. The analysis of a thread with given arguments has three steps:
+/// 1. Values: the few constants that each register can hold, assuming that clocks stand still. These values show that
+///    branches that would be taken only after a time-out are never taken.
 /// 2. Needed instructions: events, the computations of their operands, and the branches that decide whether a needed
 ///    instruction runs (control dependence, computed from post-dominators). If no path leads to the end, every branch is
 ///    needed.

@@ -9,7 +9,7 @@
 // explore.cpp handles the executions without a cycle. The axioms are checked on the events that exist so far, because
 // additional events, causality or coherence never repair a broken axiom.
 //
-// This exploration is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not
+// This exploration is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle could not be
 // ruled out.
 //
 // The axioms are those in model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence.
@@ -193,7 +193,8 @@ struct buffered_execution {
     return result;
   }
 
-  /// Returns, for each thread, the last slot that need not follow slot `slot` of thread `t`; all later slots follow it.
+  /// Returns, for each thread, the last slot that need not follow slot `slot` of thread `t`; all later slots of that thread
+  /// follow it.
   [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
                                                           const std::vector<meeting>& meetings) const {
     std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});
@@ -861,7 +862,7 @@ class load_buffering_explorer {
         "executions with load buffering, in which a read takes its value from a write that comes after it in program "
         "order, could not all be explored: " +
             why +
-            ". The other executions break no rule. Use fewer threads or iterations, or --without-load-buffering, "
+            ". The other executions do not violate any rule. Use fewer threads or iterations, or --without-load-buffering, "
             "which omits these executions and says so in the result line");
   }
 

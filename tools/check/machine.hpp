@@ -32,8 +32,8 @@ using namespace ptx;
 enum class thread_status : std::uint8_t {
   at_event,  ///< the thread's next instruction is an event
   waiting,   ///< the thread completed a loop iteration that performed only reads and left its state unchanged
-  /// like `waiting`, but another execution leads to the same state, because an earlier read returns the later value or because
-  /// the thread makes another choice; that execution shows how the thread continues
+  /// like `waiting`, but another execution, in which an earlier read returns the later value or the thread makes another
+  /// choice, leads to the same state and shows how the thread continues
   repeats,
   ended,            ///< the thread has exited its kernel
   trapped,          ///< the thread executed a trap, or an indexed branch whose index is out of range
@@ -293,14 +293,14 @@ class machine {
     return !is_neutral(s) && (at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen));
   }
 
-  /// Returns the same machine, but with its states allocated from `arena`.
+  /// Returns a copy of the machine that allocates its states from `arena`.
   [[nodiscard]] machine in(stack_arena& arena) const noexcept {
     machine other = *this;
     other.arena_ = &arena;
     return other;
   }
 
-  /// From now on, marks updates that have the same effect in every order, unless they are in the memory that `apart` contains.
+  /// Starts to mark updates that have the same effect in every order, except for updates of the memory that `apart` contains.
   /// Updates that change nothing become reads (commuting_updates.hpp).
   void merge_updates(const kept_apart& apart) noexcept {
     merges_ = true;
@@ -308,7 +308,7 @@ class machine {
   }
 
   /// Returns whether the next read-modify-write counts as a read, because it leaves every value unchanged. If it commutes with
-  /// other updates, it counts as an update, because a read would prevent that only one order of the updates is explored.
+  /// other updates, it counts as an update, because the updates could not be explored in only one order if it were a read.
   [[nodiscard]] bool is_neutral(const thread_state& s) const { return keeps_every_value(s) && class_of_update(s) == 0; }
 
   /// Returns the class of updates that commute with the next event, the read or the write of a read-modify-write. Returns 0 if
@@ -470,7 +470,7 @@ class machine {
 
   [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
 
-  /// Returns whether a compare-and-swap compares with an unknown value, or whether the value in memory is unknown.
+  /// Returns whether the value that a compare-and-swap compares with, or the value in memory, is unknown.
   [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
     return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
            (seen.unknown || is_unknown(s, i.by[1]));
@@ -501,9 +501,9 @@ class machine {
 
   // ---- registers that asynchronous operations use
 
-  /// The byte of a register. It contains `changed_bit` if the register was written since the last wgmma.fence. The remaining
-  /// bits are 0 if no operation uses the register, and `newest_hold` if an operation that is not yet in a group uses it. Each
-  /// group that is committed later adds 1. `oldest_hold` means that a load from tensor memory uses the register.
+  /// The byte that describes a register. It contains `changed_bit` if the register was written since the last wgmma.fence. The
+  /// remaining bits are 0 if no operation uses the register, and `newest_hold` if an operation that is not yet in a group uses
+  /// it. Each group that is committed later adds 1. `oldest_hold` means that a load from tensor memory uses the register.
   static constexpr std::uint8_t changed_bit = 128;
   static constexpr std::uint8_t newest_hold = 1;
   static constexpr std::uint8_t oldest_hold = 127;
@@ -538,8 +538,8 @@ class machine {
     }
   }
 
-  /// Returns whether an instruction may use its registers. If it may not, the status contains the reason. A move is always
-  /// allowed; its destination inherits the byte of its source.
+  /// Returns whether an instruction may use its registers. If not, the status contains the reason. A move is always allowed;
+  /// its destination inherits the byte of its source.
   [[nodiscard]] bool may_use_registers(thread_state& s, const instruction& i) const noexcept {
     const auto is_held = [&](std::int32_t word) { return word >= 0 && (hold_of(s, word) & oldest_hold) != 0; };
     const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
@@ -913,11 +913,11 @@ class machine {
     return false;
   }
 
-  /// The choice of whether to execute the first instruction if its predicate is unknown.
+  /// The choice of whether to execute the first instruction if the instruction's predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
   /// Returns whether an instruction with an unknown predicate needs a choice. An instruction that only writes registers does
-  /// not: its results become unknown.
+  /// not need one: its results become unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
     const bool of_registers = !is_event(i.code) && !leaves(i.code) && i.code != op::unsupported;
     if (of_registers) {
@@ -937,8 +937,8 @@ class machine {
     return true;
   }
 
-  /// Returns whether a known value or a choice determines whether an instruction is executed, and sets `runs`. Otherwise, the
-  /// thread stops to make this choice.
+  /// Sets `runs` and returns true if a known value or a choice determines whether an instruction is executed. Otherwise,
+  /// returns false, and the thread stops to make this choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {
@@ -995,7 +995,7 @@ class machine {
     return values;
   }
 
-  /// Returns the bytes that a step writes, taken from the data that was read.
+  /// Returns the bytes that a step writes, which come from the data that was read.
   [[nodiscard]] static wide_value taken(const copy_step* steps, const copy_step& by, const wide_value* values) noexcept {
     std::uint8_t bytes[48] = {};
     int at = by.shift < 0 ? 16 - by.shift : 16;  // the omitted bytes are stored before index 16

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The checker's representation of an mbarrier's state in its 64 bits, and the effects of operations on it. PTX leaves the bits
-/// opaque.
+/// The checker's representation of an mbarrier's state in its 64 bits, and the effects of operations on this state. PTX leaves
+/// the meaning of the bits undefined.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -21,7 +21,7 @@ struct mbarrier_state {
   static constexpr std::int64_t most_bytes = (1 << (transaction_bits - 1)) - 1;
 
   std::int64_t expected = 0;  ///< the number of arrivals that complete a phase; 0 if the mbarrier is not initialized
-  std::int64_t pending = 0;   ///< the number of arrivals that are missing in the current phase
+  std::int64_t pending = 0;   ///< the number of arrivals that the current phase still needs
   std::int64_t bytes = 0;     ///< the number of bytes of pending transactions
   std::uint64_t phase = 0;    ///< the number of the current phase, modulo 8
 
@@ -46,7 +46,7 @@ struct mbarrier_outcome {
   bool completes = false;  ///< whether the operation completes the phase
 };
 
-/// Returns the effect of `i`, an update of an mbarrier. `operand` is its number of arrivals or bytes.
+/// Returns the effect of `i`, an update of an mbarrier. `operand` is the update's number of arrivals or bytes.
 [[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
                                                           std::uint64_t operand) noexcept {
   mbarrier_state s = mbarrier_state::of(before);

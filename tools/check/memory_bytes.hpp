@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The bytes of memory in an execution whose accesses have different sizes: the bytes that a read returns, and the final bytes.
+/// Determines, for an execution whose accesses have different sizes, which bytes a read returns and which bytes memory finally
+/// contains.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -142,7 +143,7 @@ class memory_bytes {
   }
 
   /// Returns the last write, in the order of coherence and causality, that covers a byte of a location and for which `counts`
-  /// is true. Returns null if there is none.
+  /// returns true. Returns null if there is none.
   template <class Counts>
   [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location,
                                                   const Counts& counts) const {

@@ -53,7 +53,7 @@ template <class Names>
              : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long
 }
 
-/// Returns such a suggestion for a misspelled memory name. If no name is similar, the text lists all names.
+/// Returns a suggestion of this kind for a misspelled memory name. If no name is similar, the text lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;
   std::string all;
@@ -107,8 +107,8 @@ template <class Names>
   return bytes >= 8 || (w[0] == '-' ? (std::uint64_t{0} - value) <= (std::uint64_t{1} << (bits - 1)) : value >> bits == 0);
 }
 
-/// Parses a field, given by its offset and type as in "+8:u32", of the memory `name`, which has `bytes` bytes. Returns an error
-/// message, or an empty string if there is no error.
+/// Parses a field of the memory `name`, which has `bytes` bytes. The field is given by its offset and type, as in "+8:u32".
+/// Returns an error message, or an empty string if there is no error.
 [[nodiscard]] inline std::string read_field(const std::string& text, const std::string& name, std::uint64_t bytes,
                                             std::uint64_t& offset, ptx_type& type) {
   const std::size_t colon = text.find(':');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Chooses the thread of an execution that continues next.
+/// Chooses the thread that continues next in an execution.
 #pragma once
 
 #include <check/event_builder.hpp>
@@ -142,7 +142,7 @@ class next_thread {
 
   /// Returns whether the thread would complete a loop iteration that only waits if it read the latest values.
   [[nodiscard]] bool spins_without_progress(const graph& g, int t) {
-    constexpr int longest_poll = 8;  // the maximum number of events of an iteration that are tried
+    constexpr int longest_poll = 8;  // the maximum number of events that are tried in an iteration
     const stack_arena::mark mark = state_.arena.here();
     const machine& m = model::at(state_.machines, t);
     const thread_state* s = &state_of(g, t);

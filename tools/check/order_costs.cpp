@@ -62,7 +62,8 @@ void order_costs::read_line(const std::string& kind, std::istringstream& words, 
     return;
   }
   if (kind != "fence" && kind != "atomic" && kind != "proxy") {
-    throw model::error(number, 1, quote(kind) + " is not a line of a cost table: expected device, fence, atomic or proxy");
+    throw model::error(number, 1,
+                       quote(kind) + " is not a valid line in a cost table: expected device, fence, atomic or proxy");
   }
   std::string order;
   std::string scope;

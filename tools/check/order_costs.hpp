@@ -40,13 +40,14 @@ inline constexpr std::string_view h200_order_costs =
     "proxy global 23.9\n"
     "proxy shared 15.3\n";
 
-/// The nanoseconds that an order adds to the cost of its instruction.
+/// The time, in nanoseconds, that an order adds to the cost of its instruction.
 class order_costs {
  public:
   /// Parses a table with the lines "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy
   /// shared NS" and "device NAME", and with comments after '#'. A proxy fence that is not in the table costs as much as an
   /// acq_rel fence with device scope. A stronger order or a wider scope counts as at least as expensive as a weaker order or a
-  /// narrower scope; measured differences in the other direction are noise. Throws `model::error` with the line number.
+  /// narrower scope; measured differences in the other direction are treated as noise. Throws `model::error` with the line
+  /// number.
   [[nodiscard]] static order_costs read(std::string_view text);
 
   /// Returns the cost of a fence.

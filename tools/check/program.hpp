@@ -23,15 +23,14 @@ using namespace ptx;
 
 struct graph;
 
-/// An object of memory.
+/// A memory object.
 struct memory_object {
   std::string name;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   bool initialised = true;
   bool constant = false;
-  std::vector<std::uint8_t> initial{};  ///< the initial bytes; if there are fewer than the object has, the remaining bytes are
-                                        ///< zero
+  std::vector<std::uint8_t> initial{};  ///< the initial bytes; if the object is larger, its remaining bytes are zero
   bool host = false;                    ///< whether the scenario declares the object in host memory
   ptx_type type = ptx_type::none;       ///< the type of its elements, as declared by the scenario or the module
   /// Bytes whose initial values are not tracked.
@@ -168,7 +167,7 @@ struct check_result {
   bool symmetric = false;
   const instruction* discarded_at = nullptr;  ///< a load whose race was not reported because its thread never uses the value
   int discarded = 0;                          ///< the thread that executes that load
-  std::vector<accepted_race> accepted{};  ///< the races that the scenario accepts, each pair of instructions and address once
+  std::vector<accepted_race> accepted{};  ///< the accepted races, once for each combination of two instructions and an address
   std::uint64_t seed = 0;                 ///< the seed of the random execution that shows the finding
 };
 
@@ -197,11 +196,11 @@ struct replayed_schedule {
   };
   struct place {
     int thread = 0;
-    int line = 0;  ///< the line of the instruction in the PTX; 0 matches any line
+    int line = 0;  ///< the instruction's line in the PTX; 0 matches any line
   };
 
   std::vector<step> steps{};
-  check_status status = check_status::race;  ///< the status of the finding; a replay ignores findings with another status
+  check_status status = check_status::race;  ///< the status of the finding; a replay ignores findings with any other status
   std::vector<place> places{};               ///< the places of the finding (two for a race); empty matches any place
 
   [[nodiscard]] bool is_at(int thread, int line) const noexcept {
@@ -223,8 +222,8 @@ struct check_options {
   /// a property that depends only on memory, such as a scenario's final conditions, because a property that examines the
   /// execution might distinguish equal threads.
   bool symmetry = false;
-  /// Explores only one of the executions that differ by the order of commuting updates (commuting_updates.hpp). This is valid
-  /// only for a property that depends only on memory, because registers that are never needed hold the values of a single
+  /// Explores only one of the executions that differ only in the order of commuting updates (commuting_updates.hpp). This is
+  /// valid only for a property that depends only on memory, because registers that are never needed hold the values of a single
   /// order.
   bool merge_updates = false;
   /// cuts short an iteration of a loop in which threads wait together, as soon as one of them has contributed the value that
@@ -244,7 +243,7 @@ struct check_options {
   bool name_readings = true;
   std::function<void(const check_statistics&)> progress{};  ///< called from time to time with the current statistics
   std::uint64_t most_memory = std::uint64_t{900} << 20U;
-  std::uint64_t most_stack = std::uint64_t{96} << 20U;  ///< the stack size for the exploring thread, which needs slightly more
+  std::uint64_t most_stack = std::uint64_t{96} << 20U;  ///< the exploration's stack size; its thread gets slightly more
 };
 
 }  // namespace membar::check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Detects the data races of an execution, and checks whether its `fence.sc` can be ordered consistently.
+/// Detects the data races in an execution, and checks whether its `fence.sc` operations can be ordered consistently.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -16,7 +16,7 @@
 
 namespace membar::check::detail {
 
-/// Looks for races between the event that is added and earlier events.
+/// Looks for races between the event that is being added and earlier events.
 class race_check {
  public:
   /// If `merges_updates` is true, some reads belong to read-modify-writes that cannot change the value. Such reads count as

@@ -78,7 +78,7 @@ class synchronization {
   }
 
  private:
-  /// Adds a note about the missing barrier if both accesses are in one block, are not both strong, and no flag is handed over
+  /// Adds a note about the missing barrier if both accesses are in one block, are not both strong, and no flag is passed
   /// between them.
   void add_barrier_of_block() {
     if (blamed_ != 2 || read_ != nullptr || (first_->event.strong && second_->event.strong)) {
@@ -134,9 +134,9 @@ class synchronization {
     return place_of(program_, issuer_of(program_, e.thread), *e.at);
   }
 
-  /// Finds the flag: the last read of a value that the first access's thread, or otherwise its block, has written. The second
-  /// access's thread, or otherwise its block, must perform the read. A flag with strong accesses on both sides is preferred to
-  /// other locations.
+  /// Finds the flag: the last read of a value that was written by the first access's thread or, failing that, by its block. The
+  /// read must be performed by the second access's thread or, failing that, by its block. A flag with strong accesses on both
+  /// sides is preferred to other locations.
   void find_flag() {
     const bool one_block = block_of(first_->thread) == block_of(second_->thread);
     int best = 0;
@@ -167,8 +167,8 @@ class synchronization {
     }
   }
 
-  /// Returns whether `x` comes before `y`, an event of another thread of the block, or would come before it if the code had
-  /// another barrier.
+  /// Returns whether `x` comes before `y`, an event of another thread of the block, or would come before it if the code had an
+  /// additional barrier.
   [[nodiscard]] bool may_precede(const trace_event& x, const trace_event& y) const {
     const auto passed_by_x = arrivals(x, true).size();
     const auto passed_by_y = arrivals(y, true).size();
@@ -192,7 +192,7 @@ class synchronization {
   }
 
   /// Returns the block barriers that order event `x` before event `y` of another thread, as arrivals of `x`'s thread and of
-  /// `y`'s thread, in the order of execution.
+  /// `y`'s thread, in execution order.
   [[nodiscard]] std::vector<std::pair<const trace_event*, const trace_event*>> barriers(const trace_event& x,
                                                                                         const trace_event& y) const {
     std::vector<std::pair<const trace_event*, const trace_event*>> result;

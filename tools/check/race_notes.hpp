@@ -21,7 +21,8 @@ struct handover {
   const trace_event* read = nullptr;
 };
 
-/// Returns the accesses of a race and the handover between them. The accesses are null unless threads of kernels perform both.
+/// Returns the accesses of a race and the handover between them. The accesses are null unless kernel threads perform both of
+/// them.
 [[nodiscard]] handover handover_of(const program& whole, const finding& f);
 
 /// Explains a race whose second access follows a read of a value that the first access's block has written after the first
@@ -30,8 +31,8 @@ struct handover {
 /// value, returns a sentence saying that no barrier orders the accesses. Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
-/// Returns how to write a race's accesses in C++ so that they no longer race: each access that is weak or has a scope that does
-/// not include the other thread. Returns nothing if both accesses are weak.
+/// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has
+/// a scope that does not include the other thread. Returns nothing if both accesses are weak.
 [[nodiscard]] std::vector<std::string> access_notes(const program& launched, const finding& f);
 
 }  // namespace membar::check

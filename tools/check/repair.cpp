@@ -53,7 +53,7 @@ class repairer {
   [[nodiscard]] repair_result repairs() {
     repair_result result;
     // Exploring load buffering takes most of the time. Therefore the search first omits it, and then explores load buffering
-    // only for sets with which the program is otherwise verified.
+    // only for sets of changes with which the program is otherwise verified.
     for (const bool buffering : {false, true}) {
       buffering_ = buffering;
       search(result);
@@ -256,7 +256,7 @@ class repairer {
     return r;
   }
 
-  /// A site and the object that it accesses. The object of a fence is -1.
+  /// A site and the object that it accesses. For a fence, the object is -1.
   using step = std::pair<int, int>;
 
   /// Records which objects the sites access in an execution, and which accesses a fence at each site would order: later writes
@@ -380,7 +380,7 @@ class repairer {
   }
 
   /// Returns whether a barrier causes undefined behaviour or a hang that the program did not have before. If the barrier is the
-  /// only change, it is not tried again.
+  /// only change, makes sure that it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -542,7 +542,7 @@ class repairer {
   }
 
   /// Returns whether a fence after a site differs from a fence before the next site, because a jump leads into or out of the
-  /// code between them.
+  /// code between the two sites.
   [[nodiscard]] bool has_place_after(const code_site& site) const {
     const auto& [k, first] = site.places.front();
     const auto& code = model::at(program_->kernels, k)->code;
@@ -558,8 +558,8 @@ class repairer {
     return false;
   }
 
-  /// Replaces change `k` by the cheapest change with which the program is still verified. In a repair, no order becomes weaker
-  /// than the program's own. Returns false if the program is not verified with any cheaper change.
+  /// Replaces change `k` with the cheapest change with which the program is still verified. In a repair, no order becomes
+  /// weaker than the program's own. Returns false if the program is not verified with any cheaper change.
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
@@ -616,7 +616,7 @@ class repairer {
     return false;
   }
 
-  /// Narrows a proxy fence to a single state space if the program is still verified. Returns whether it did.
+  /// Narrows a proxy fence to a single state space if the program is still verified. Returns whether it was narrowed.
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
       edits[k].proxy_spaces = bit_of(space);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds the weakest orders, scopes and fences with which a program is verified, and the orders of a verified program that are
+/// Finds the weakest orders, scopes and fences with which a program is verified, and the orders in a verified program that are
 /// stronger than necessary.
 ///
 /// An execution that violates a rule still violates it after changes to instructions that the execution does not reach.
@@ -12,8 +12,8 @@
 /// A block barrier or a warp barrier is tried where it may order the blamed events: between two accesses of a block that race,
 /// or between an access and an operation that another thread of the block performs on behalf of all threads.
 ///
-/// An object may be in host memory, or may be accessed by host threads or by several devices. Accesses to such an object keep
-/// system scope, and so do fences that order strong accesses to it, because the host or the other devices may do more than the
+/// An object may be in host memory, or may be accessed by host threads or by several devices. Accesses to such an object, and
+/// fences that order strong accesses to it, keep system scope, because the host or the other devices may do more than the
 /// scenario shows. Orders on memory that is meant for the host are never reported as too strong if the scenario has no host
 /// thread that accesses it.
 #pragma once
@@ -43,7 +43,7 @@ struct repair_options {
 /// Changes with which a program is verified.
 struct repair {
   std::vector<code_edit> edits{};
-  std::vector<double> costs{};  ///< for each change: the nanoseconds that it adds to the cost of its instruction
+  std::vector<double> costs{};  ///< for each change: the time in nanoseconds that it adds to the cost of its instruction
   /// the sum of the costs, with each change counted once; barriers are not included, because their cost is not measured
   double cost = 0;
   int barriers = 0;           ///< the number of changes that are barriers
@@ -89,9 +89,9 @@ struct excess_result {
 [[nodiscard]] repair_result repairs_of(const program& p, const check_property& property, const order_costs& costs,
                                        const repair_options& options = {});
 
-/// Looks for orders, scopes and fences of a verified program that can be weakened without breaking the verification.
+/// Looks for orders, scopes and fences in a verified program that can be weakened without breaking the verification.
 ///
-/// This proves nothing about other launches, which may need an order that these launches do not need.
+/// The result proves nothing about other launches, which may need an order that these launches do not need.
 [[nodiscard]] excess_result excess_orders_of(const program& p, const check_property& property, const order_costs& costs,
                                              const repair_options& options = {});
 

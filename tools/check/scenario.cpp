@@ -71,7 +71,7 @@ class scenario_reader {
       throw model::error(repeat_line_, 1, "'repeat' has no '}' after its launches: end it with a line that contains only '}'");
     }
     if (result_.source.empty()) {
-      throw model::error("the scenario names no source: add a line 'source FILE', with a .cu or .ptx file");
+      throw model::error("the scenario does not name a source: add a line 'source FILE', with a .cu or .ptx file");
     }
     if (result_.launches.empty()) {
       throw model::error("the scenario launches nothing: add a line 'launch KERNEL args ...'");
@@ -363,7 +363,7 @@ class scenario_reader {
         return static_cast<std::uint8_t>(k);
       }
     }
-    refuse(quote(name) + " is not a type of a tensor map: expected one of " + names);
+    refuse(quote(name) + " is not a tensor map type: expected one of " + names);
   }
 
   [[nodiscard]] std::uint8_t swizzle_named(const std::string& name) const {
@@ -419,7 +419,7 @@ class scenario_reader {
                                                                     {"unsigned", "u32"}, {"char", "s8"},    {"short", "s16"},
                                                                     {"long", "s64"},     {"bool", "u8"}};
       const auto c = names_in_c.find(type);
-      refuse(quote(type) + " is not a type of memory: expected " +
+      refuse(quote(type) + " is not a memory type: expected " +
              (c != names_in_c.end() ? c->second : "u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"));
     }
     if (accept("from")) {
@@ -672,9 +672,9 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
       }
     }
     if (offset >= bytes) {
-      throw model::error(
-          line, 1,
-          parameter + " has " + std::to_string(bytes) + " bytes, but " + quote(given) + " is beyond them: leave it out");
+      throw model::error(line, 1,
+                         parameter + " has " + std::to_string(bytes) + " bytes, but " + quote(given) +
+                             " would be beyond its end: leave it out");
     }
     const std::uint64_t left =
         sign == std::string::npos ? std::min<std::uint64_t>(bytes - offset, 8) : static_cast<std::uint64_t>(bytes_of(type));
@@ -885,7 +885,7 @@ class preparation {
     };
     if (!value_of(memory_, t.of, map.address)) {
       throw model::error(t.line, 1,
-                         "the tensor map " + quote(t.name) + " is of " + quote(t.of) + ", which is not a memory object");
+                         "the tensor map " + quote(t.name) + " describes " + quote(t.of) + ", which is not a memory object");
     }
     if (map.address % 16 != 0 || std::none_of(result_.checked.memory.begin(), result_.checked.memory.end(), holds)) {
       throw model::error(t.line, 1,
@@ -960,7 +960,7 @@ class preparation {
     }
   }
 
-  /// Makes the module's variables that have no memory line available by name.
+  /// Makes module variables that have no memory line available by name.
   void name_variables() {
     for (const ptx_variable& v : module_.variables) {
       if (v.space != state_space::global || layouts_[0].globals.count(v.name) == 0 || v.bytes == 0) {
@@ -983,8 +983,8 @@ class preparation {
     return last == std::string::npos ? name : name.substr(last + 2);
   }
 
-  /// Returns advice on a missing kernel that may be a template without this instance: its name has template arguments, or the
-  /// source contains no kernel at all.
+  /// Returns advice on a missing kernel that may be a template that was not instantiated in this way: its name has template
+  /// arguments, or the source contains no kernel at all.
   [[nodiscard]] static std::string how_to_instantiate(const std::string& name, const std::vector<std::string>& all) {
     const bool has_arguments = name.find('<') != std::string::npos;
     return has_arguments || all.empty()

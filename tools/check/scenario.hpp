@@ -97,8 +97,8 @@ struct scenario {
                                                         ///< them
 };
 
-/// Returns the text of a file that a scenario names. The name is relative to the scenario's folder. Throws if there is no such
-/// file.
+/// Returns the text of a file that a scenario names. The name is relative to the scenario's folder. Throws if the file does not
+/// exist.
 using file_reader = std::function<std::string(const std::string&)>;
 
 /// Parses a scenario, including the files that it names with `use` and `from`. Throws `model::error` with the line number.

@@ -4,8 +4,9 @@
 ///
 /// Two threads are equal if they belong to the same launch and no instruction of their kernel can distinguish them, that is, no
 /// instruction reads an index or a lane number, and none exchanges values within a warp. If the threads are in different
-/// blocks, no instruction may access shared memory either, and each of the two must be the only thread of its block. Exchanging
-/// two equal threads in an execution yields an execution with the same values, the same races and the same final memory.
+/// blocks, no instruction may access shared memory either, and each of the two threads must be the only thread in its block.
+/// Exchanging two equal threads in an execution yields an execution with the same values, the same races and the same final
+/// memory.
 #pragma once
 
 #include <check/program.hpp>

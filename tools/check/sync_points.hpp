@@ -6,9 +6,9 @@
 /// At a sync point, each thread has two events: its arrival, and its continuation once all participants that have not exited
 /// the kernel have arrived. The n-th arrivals of the threads at the same barrier belong together. Only barriers order memory.
 ///
-/// Every thread that arrives at a barrier for a given number of warps takes part in it. The n-th arrivals belong together if no
-/// more warps reach the barrier than it expects, and if no thread arrives for the next phase before the current phase is
-/// complete. The checker reports any other case, because timing would determine which arrivals complete the barrier.
+/// If a barrier expects a given number of warps, every thread that arrives at it participates. The n-th arrivals belong
+/// together if no more warps reach the barrier than it expects, and if no thread arrives for the next phase before the current
+/// phase is complete. The checker reports any other case, because timing would determine which arrivals complete the barrier.
 ///
 /// PTX does not specify which lanes execute an `activemask` together: any subset of the lanes that reach it is possible. A
 /// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has already chosen a set that contains
@@ -135,7 +135,7 @@ class sync_points {
   }
 
   /// Returns whether arrival `e` belongs to a thread that chose other lanes although it did not have to. Only the events for
-  /// which `counts` is true are considered.
+  /// which `counts` returns true are considered.
   template <class Counts>
   [[nodiscard]] bool has_chosen_lanes(const graph& g, const graph_event& e, const Counts& counts) const {
     if (!e.arrives || instruction_at(e).code != op::active_mask) {
@@ -276,7 +276,7 @@ class sync_points {
     return result;
   }
 
-  /// Returns whether `other` takes part in a sync point of `thread`.
+  /// Returns whether `other` participates in a sync point of `thread`.
   [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t sync_point) const noexcept {
     if (model::at(threads_, other).copies_of >= 0) {
       return false;
@@ -304,13 +304,13 @@ class sync_points {
     return truncated(sync_point, some_warps_shift);
   }
 
-  /// Returns the number of warps that take part in a barrier. Returns 0 if all warps of the block take part, or if the sync
+  /// Returns the number of warps that participate in a barrier. Returns 0 if all warps of the block participate, or if the sync
   /// point is not a block barrier.
   [[nodiscard]] static int warps_of(std::uint64_t sync_point) noexcept {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
-  /// Returns the result for `thread`: the values of its first and second destination.
+  /// Returns the result for `thread`: the values of its first and second destinations.
   [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -427,8 +427,8 @@ class sync_points {
     return (sync_point & warp_sync_point) == 0 ? blocks_.at(static_cast<std::uint64_t>(c.block_number)) : warps_.at(warp_of(c));
   }
 
-  /// Returns the lane that `thread` reads from in a shuffle, and whether that lane is in range. If it is not, the thread reads
-  /// from its own lane. Source: PTX ISA, "shfl.sync".
+  /// Returns the lane that `thread` reads from in a shuffle, and whether that lane is in range. If it is out of range, the
+  /// thread reads from its own lane. Source: PTX ISA, "shfl.sync".
   [[nodiscard]] std::pair<int, bool> lane_read(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const int lane = std::countr_zero(lane_bit(thread));
@@ -490,7 +490,7 @@ class sync_points {
   }
 
   /// Returns the lanes whose value equals the value of lane `mine`. With `all`, returns all lanes if all values are equal and
-  /// no lanes otherwise, and also whether all values are equal.
+  /// no lanes otherwise, and sets the second result to whether all values are equal.
   [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
     std::uint64_t value = 0;
     for (const graph_event* a : arrivals) {
@@ -574,7 +574,7 @@ class sync_points {
   static constexpr unsigned pc_shift = 42;  ///< the position of the bits that contain the index of the `activemask` instruction
                                             ///< plus 1
 
-  /// Returns how often a thread has waited at its cluster's barrier.
+  /// Returns how many times a thread has waited at its cluster's barrier.
   [[nodiscard]] static int waits(const graph& g, int thread) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {

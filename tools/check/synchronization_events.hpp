@@ -298,7 +298,7 @@ class synchronization_events {
     return i.code == op::block_barrier || i.code == op::block_arrive;
   }
 
-  /// Returns whether threads that synchronize at an instruction with this opcode are ordered.
+  /// Returns whether an instruction with this opcode orders the threads that synchronize at it.
   [[nodiscard]] bool orders(op code) const noexcept {
     return sync_points::orders(code) || state_.checked.assumed.shuffle_orders;
   }

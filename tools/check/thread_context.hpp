@@ -71,7 +71,7 @@ struct thread_context {
   [[nodiscard]] bool is_of_pair(int other) const noexcept {
     return other == block_number || (pairs && other == block_number + (cluster_rank % 2 == 0 ? 1 : -1));
   }
-  /// Returns the block whose shared memory contains a generic address.
+  /// Returns the block whose shared memory contains the given generic address.
   [[nodiscard]] static int block_of(std::uint64_t address) noexcept {
     return static_cast<int>((address - shared_window) >> 32U);
   }

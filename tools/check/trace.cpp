@@ -108,8 +108,8 @@ namespace {
          std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
 }
 
-/// Returns the write that a read takes all its bytes from, or null if there are several, or none. A read whose size differs
-/// from the write's may read only writes that are ordered before it.
+/// Returns the write that a read takes all its bytes from, or null if there is not exactly one such write. A read whose size
+/// differs from the write's may read only writes that are ordered before it.
 [[nodiscard]] const graph_event* source_of(const graph& g, const graph_event& e) {
   if (!e.mixed) {
     return e.source;
@@ -254,8 +254,8 @@ std::string thread_text(const program& p, int thread) {
 
 namespace {
 
-/// Returns the position of an instruction in the source, for example "a.cu:3". For the code of a library, returns the position
-/// of the call. Returns an empty string if the position is unknown.
+/// Returns the position of an instruction in the source, for example "a.cu:3". For library code, returns the position of the
+/// call. Returns an empty string if the position is unknown.
 [[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
   const bool known = i.user_line > 0;

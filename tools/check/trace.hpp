@@ -36,7 +36,7 @@ using namespace ptx;
 /// synchronization domain if the program has several.
 [[nodiscard]] std::string thread_text(const program& p, int thread);
 
-/// Returns the instruction of an event.
+/// Returns the instruction that an event belongs to.
 [[nodiscard]] inline const instruction& instruction_of(const program& p, const graph_event& e) {
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
@@ -50,13 +50,13 @@ using namespace ptx;
 [[nodiscard]] std::string places_text(const program& p, int thread, const instruction& x, const instruction& y);
 
 /// Returns a sentence saying that one of two events writes memory that the other reads with a non-coherent load, while the
-/// load's kernel runs.
+/// kernel that contains the load runs.
 [[nodiscard]] std::string read_only_text(const program& p, const graph_event& x, const graph_event& y);
 
 /// Explains why two accesses race.
 [[nodiscard]] std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y);
 
-/// Explains why a scope of a thread does not include another thread, for example "block scope, but the threads are in different
+/// Explains why a thread's scope does not include another thread, for example "block scope, but the threads are in different
 /// blocks". Returns an empty string if the scope includes the thread.
 [[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 

@@ -5,8 +5,8 @@
 ///
 /// A thread *has returned* if it is at the head of a loop in the same state as before, and has since then only read,
 /// synchronized with other threads and written to shared memory. Threads wait together if all threads that synchronized in
-/// these iterations have returned, the iterations have the same sync points, and the shared memory that they wrote has its
-/// earlier values again. In addition, no other thread of the block may be able to read this memory. The exploration also
+/// these iterations have returned, the iterations have the same sync points, and the shared memory that they wrote again
+/// contains its earlier values. In addition, no other thread of the block may be able to read this memory. The exploration also
 /// reaches the execution without these iterations, which has the same values and orders fewer events.
 ///
 /// An iteration with a vote or a reducing barrier fails as soon as one thread contributes the deciding value, provided that all
@@ -187,8 +187,8 @@ class waiting_together {
     return open == 0;
   }
 
-  /// Returns whether the location that `w` wrote during the iterations has its earlier value again, and no thread outside the
-  /// group can read it.
+  /// Returns whether the location that `w` wrote during the iterations again contains its earlier value, and no thread outside
+  /// the group can read it.
   [[nodiscard]] bool is_restored(const graph& g, const graph_event& w) const {
     const thread_context& writer = model::at(state_.checked.threads, w.thread);
     if (writer.cluster_blocks > 1 || state_.copies || !machine::is_shared(w.address)) {

@@ -11,8 +11,9 @@
 
 namespace membar_tools {
 
-/// A new folder in the system's folder for temporary files. The destructor removes it with its contents. Its path is absolute,
-/// because another process that uses it, such as a program that is being checked, may have a different working directory.
+/// A new folder in the system's folder for temporary files. The destructor removes it with its contents. The folder's path is
+/// absolute, because another process that uses the folder, such as a program that is being checked, may have a different
+/// working directory.
 class temporary_folder {
  public:
   /// Creates a folder whose name begins with `name`. Throws `std::runtime_error` if this fails.

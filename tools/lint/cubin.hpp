@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads what a cubin records about its kernels besides their code, such as the locations of their parameters.
+/// Reads the information that a cubin contains about its kernels in addition to their code, such as the locations of their
+/// parameters.
 #pragma once
 
 #include <functional>

@@ -136,7 +136,7 @@ void flow::find_controls() {
     for (std::size_t side = 0; side < blocks_[b].next.size(); ++side) {
       for (std::size_t k = blocks_[b].next[side]; k != none && k != post_dominator_[b] && k + 1 < blocks_.size();
            k = post_dominator_[k]) {
-        // the first side of a branch, but the last side of a guarded exit, belongs to a true predicate
+        // a true predicate leads to the first side of a branch, but to the last side of a guarded exit
         controls_[k].push_back({last, (side == 0) == (at(last).code == op::branch)});
       }
     }

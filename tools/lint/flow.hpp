@@ -54,7 +54,7 @@ class flow {
 
   /// Returns whether a path leads from `from` to `to`.
   [[nodiscard]] bool reaches(pc_t from, pc_t to) const;
-  /// Returns whether every path to `to` contains `by`.
+  /// Returns whether every path to `to` passes through `by`.
   [[nodiscard]] bool dominates(pc_t by, pc_t to) const;
 
   /// Returns the conditions that decide whether an instruction runs: its own predicate and the branches that it depends on.

@@ -46,7 +46,7 @@ bool mentions_dependency(const ptx::ptx_function& f) {
   return std::ranges::any_of(f.body, [](const ptx::ptx_statement& s) { return s.opcode.starts_with("griddepcontrol"); });
 }
 
-/// The launches in the sources of a module. The sources are read at the first query.
+/// The launches in the sources of a module. The sources are read on the first query.
 class sources_of {
  public:
   explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
@@ -75,7 +75,7 @@ class sources_of {
   std::set<std::string> aware_;  ///< kernels with an instance that waits or launches dependents
 };
 
-/// The variables that the kernels of a module read. The kernels are decoded at the first query.
+/// The variables that the kernels of a module read. The kernels are decoded on the first query.
 class variables_read {
  public:
   variables_read(const ptx::ptx_module& module, const ptx::module_layout& layout) : module_(&module), layout_(&layout) {}

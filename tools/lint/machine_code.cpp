@@ -86,8 +86,8 @@ std::optional<int> immediate_in(std::string_view operand) {
   return negative ? -static_cast<int>(value) : static_cast<int>(value);
 }
 
-/// Returns the offset in bank 0 of an operand such as c[0x0][0x210]. Returns nothing for other operands, and for an offset in a
-/// register.
+/// Returns the offset in bank 0 of an operand such as c[0x0][0x210]. Returns nothing for other operands, or if the offset is in
+/// a register.
 std::optional<int> bank_byte_in(std::string_view operand) {
   constexpr std::string_view bank = "c[0x0][";
   const std::size_t at = operand.find(bank);
@@ -171,7 +171,7 @@ std::optional<machine_access> access_of(const machine_instruction& i) {
 bool is_meeting(const machine_instruction& i) { return i.is("BAR") || i.is("UCGABAR_WAIT") || i.is("WARPSYNC"); }
 bool is_phase_test(const machine_instruction& i) { return i.is("SYNCS") && i.has("PHASECHK"); }
 
-/// Returns how many of the first operands are results: a value or a predicate, and any additional predicates.
+/// Returns the number of leading operands that are results: a value or a predicate, and any additional predicates.
 std::size_t results_of(const machine_instruction& i) {
   const std::optional<machine_access> access = access_of(i);
   if (i.operands.empty() || (access && !access->reads) ||
@@ -441,8 +441,8 @@ class early_code {
   }
 
   /// Called for a branch at the end of a basic block. If the branch is uniform for the whole launch, and only one side waits
-  /// before the two sides can rejoin, the launch decides whether there is a kernel to wait for. The side that does not wait is
-  /// then not followed.
+  /// before the two sides can rejoin, the launch decides whether there is a kernel to wait for. In this case, the side that
+  /// does not wait is not followed.
   void skip_optional_wait(int branch) {
     const machine_instruction& i = code(branch);
     const bool asks = i.is("BRA") && i.next.size() == 2;
@@ -593,7 +593,7 @@ void add_without_wait(const machine_function& f, bool most_wait, std::vector<fin
                    "pdl-launch-without-wait",
                    confidence::note,
                    "the kernel executes griddepcontrol.launch_dependents but never griddepcontrol.wait: this is correct for "
-                   "the first kernel of a chain" +
+                   "the first kernel in a chain" +
                        std::string(from_machine_code),
                    place_of(*launch),
                    {{place_of(*global), "an access"}}});

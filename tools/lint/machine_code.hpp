@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checks programmatic dependent launch in machine code, for kernels without PTX: which global memory a kernel accesses before
-/// it waits.
+/// Checks programmatic dependent launches in machine code, for kernels without PTX: determines which global memory a kernel
+/// accesses before it waits.
 #pragma once
 
 #include <lint/lint.hpp>

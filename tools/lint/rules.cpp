@@ -81,7 +81,7 @@ bool is_packet(const instruction& i) {
 bool is_beside_flag(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
     const instruction& i = k.paths.at(a.at);
-    // an address with several origins, such as a pointer from an indexed array of pointers, need not be in the same memory
+    // an address with several origins, such as a pointer from an indexed array of pointers, need not point to the same memory
     return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && a.origins.size() == 1 && a.origins == data.origins;
   });
 }
@@ -390,7 +390,7 @@ writers writers_of(const kernel_view& k, const data_write& data, const std::vect
                                                                        : writers::some;
 }
 
-/// Returns whether only some blocks set the flag, and a barrier in between is also executed only by some blocks. In that case,
+/// Returns true if only some blocks set the flag and a barrier in between is also executed by only some blocks. In that case,
 /// the paths around the barrier may belong to the other blocks.
 bool meets_in_some_blocks(const kernel_view& k, const access& data, const access& flag, const std::vector<condition>& of_flag) {
   const auto of_blocks = [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; };
@@ -434,7 +434,7 @@ struct early_data {
   bool sure = false;
 };
 
-/// Returns the data writes of other threads that may follow a flag although the flag announces them.
+/// Returns the data writes of other threads that may follow a flag although the flag signals that they are complete.
 std::vector<early_data> early_data_of(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
                                       bool only_tells) {
   std::vector<condition> conditions = k.paths.conditions_of(flag.at);
@@ -463,8 +463,9 @@ std::vector<early_data> early_data_of(const kernel_view& k, const access& flag, 
   return result;
 }
 
-/// Returns a warning about a flag if any data write causes one. Of several writes, the warning names one with the highest
-/// confidence, preferably of data that a kernel of the module reads, and of these the one nearest before the flag.
+/// Returns a warning about a flag if any data write causes one. If several writes cause one, the warning names a write with the
+/// highest confidence. Among these, it prefers writes of data that a kernel of the module reads, and then the write nearest
+/// before the flag.
 std::optional<early_flag> find_early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
                                           bool only_tells) {
   std::vector<early_data> all = early_data_of(k, flag, all_data, only_tells);
@@ -695,7 +696,7 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
     const bool known = std::ranges::any_of(ended, [&](const spin& s) { return is_surely_same(s.at, flag); });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
     const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
-    // Prefers data that makes the warning certain, and of several data writes the one nearest before the flag.
+    // Prefers data that makes the warning certain and, among several data writes, the one nearest before the flag.
     std::tuple<bool, bool, pc_t> best{false, false, -1};
     const access* named = nullptr;
     for (const access& data : k.data.accesses()) {
@@ -1032,7 +1033,7 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
       out.push_back({"pdl-launch-without-wait",
                      confidence::note,
                      "the kernel executes griddepcontrol.launch_dependents but never griddepcontrol.wait: this is correct for "
-                     "the first kernel of a chain; if the kernel is itself a programmatic dependent launch, it accesses memory "
+                     "the first kernel in a chain; if the kernel is itself a programmatic dependent launch, it accesses memory "
                      "too early, and the wait in the next kernel does not cover the kernel before this one",
                      pc,
                      {{global->at, "an access to global memory"}}});

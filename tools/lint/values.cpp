@@ -19,7 +19,7 @@ using ptx::state_space;
 namespace {
 
 constexpr std::size_t most_origins = 16;
-constexpr int deepest = 8;  ///< how many instructions are followed from a result to its sources
+constexpr int deepest = 8;  ///< the maximum number of instructions that are followed from a result to its sources
 
 /// Returns the bits of `value` that describe how a special register varies between threads.
 unsigned variation_of(special s) {

@@ -84,7 +84,7 @@ class values {
   /// one, or threads with different constant numbers.
   [[nodiscard]] bool select_different(const condition& a, const condition& b) const;
 
-  /// Returns the name of an address's origin, as messages show it.
+  /// Returns the name of an address's origin, as shown in messages.
   [[nodiscard]] std::string name_of(const origin& o) const;
 
  private:

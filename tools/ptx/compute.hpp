@@ -71,7 +71,7 @@ template <class Float>
               : (static_cast<double>(nearest) < value ? std::nextafter(nearest, infinity) : nearest);
 }
 
-/// The format of a 16-bit float: a sign bit, and the given numbers of exponent and fraction bits.
+/// The format of a 16-bit float: one sign bit, plus the given numbers of exponent and fraction bits.
 struct half_format {
   int exponent_bits;
   int fraction_bits;
@@ -164,8 +164,8 @@ template <class Float>
   return value > 0 ? std::fmin(value, Float{1}) : Float{0};
 }
 
-/// Computes an operation on floats of any type. 16-bit floats are computed in 32 bits. The two halves of a packed pair are
-/// computed separately.
+/// Computes an operation on floats of any type. Operations on 16-bit floats are computed in 32 bits, and the two halves of a
+/// packed pair are computed separately.
 [[nodiscard]] inline std::uint64_t compute_any_float(const instruction& i, std::uint64_t x, std::uint64_t y,
                                                      std::uint64_t z) noexcept {
   if (i.type == ptx_type::f64) {
@@ -316,8 +316,8 @@ template <class Value>
   return result;
 }
 
-/// Returns a quotient or a remainder of integers that are extended to 64 bits. PTX leaves division by zero undefined; the
-/// result here is all ones.
+/// Returns the quotient or the remainder of integers extended to 64 bits. PTX leaves division by zero undefined; the result
+/// here is all ones.
 [[nodiscard]] inline std::uint64_t divided(op code, ptx_type type, std::uint64_t x, std::uint64_t y) noexcept {
   const bool divides = code == op::divide;
   if (y == 0) {
@@ -396,7 +396,7 @@ template <class Value>
   return into;
 }
 
-/// `lop3`: bit k of the result is the bit of `table` that the k-th bits of the three sources select.
+/// `lop3`: bit k of the result is the bit of `table` that is selected by bit k of each of the three sources.
 [[nodiscard]] inline std::uint64_t looked_up(unsigned table, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   std::uint64_t result = 0;
   for (unsigned k = 0; k < 32; ++k) {
@@ -411,7 +411,7 @@ template <class Value>
   return (truncated(value, bits) ^ sign) - sign;
 }
 
-/// `dp4a` and `dp2a`: the sum of `c` and the products of bytes with bytes, or of 16-bit halves with bytes.
+/// `dp4a` and `dp2a`: adds products to `c`. `dp4a` multiplies bytes by bytes, and `dp2a` multiplies 16-bit halves by bytes.
 [[nodiscard]] inline std::uint64_t dot_product(const instruction& i, std::uint64_t a, std::uint64_t b,
                                                std::uint64_t c) noexcept {
   const auto part = [](std::uint64_t v, unsigned at, int bits, bool is_signed_part) {
@@ -427,7 +427,7 @@ template <class Value>
   return c;
 }
 
-/// `testp`: whether a value belongs to a class of floats. Source: PTX ISA, "testp".
+/// `testp`: tests whether a value belongs to a given class of floats, such as NaN. Source: PTX ISA, "testp".
 template <class Float>
 [[nodiscard]] inline std::uint64_t is_of_class(std::uint8_t which, Float value) noexcept {
   const bool results[] = {std::isfinite(value), std::isinf(value),    !std::isnan(value),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the operations that have an order and a scope in PTX are spelled in CUDA C++ and membar. The tools print these spellings
-/// next to the PTX.
+/// The CUDA C++ and membar spellings of operations that have an order and a scope in PTX. The tools print these spellings next
+/// to the PTX.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -13,7 +13,7 @@
 
 namespace membar::ptx {
 
-/// The function for a memory operation. `cuda` is empty if `cuda::atomic_ref` has no such function.
+/// The C++ function for a memory operation. `cuda` is empty if `cuda::atomic_ref` has no such function.
 struct cuda_function {
   op code;
   model::operation what;  ///< for read-modify-writes: the operation
@@ -52,12 +52,12 @@ inline constexpr meaning<thread_scope> cuda_scope_words[] = {{"block", thread_sc
                                                              {"cluster", thread_scope::cluster},
                                                              {"device", thread_scope::device},
                                                              {"system", thread_scope::system}};
-/// The fences of CUDA C++. Each of them is at least as strong as any other fence with the same scope.
+/// The fences in CUDA C++. Each one is at least as strong as every other fence with the same scope.
 inline constexpr meaning<thread_scope> cuda_fences[] = {{"__threadfence_block()", thread_scope::block},
                                                         {"__threadfence()", thread_scope::device},
                                                         {"__threadfence_system()", thread_scope::system}};
 
-/// The functions for `fence.proxy.async`, by the memory to which the fence applies (`instruction::proxy_spaces`).
+/// The functions for `fence.proxy.async`, keyed by the memory that the fence applies to (`instruction::proxy_spaces`).
 struct cuda_proxy_fence {
   std::uint8_t spaces;
   std::string_view cuda, membar;
@@ -74,11 +74,11 @@ inline constexpr cuda_proxy_fence cuda_proxy_fences[] = {
 /// An operation in C++. `p` points to the object, which has type `T`; `v` is the value, and `old` is the expected value of a
 /// compare-and-swap.
 struct cuda_spelling {
-  std::string cuda;    ///< empty if CUDA C++ has no function for it, or only with a wider scope
+  std::string cuda;    ///< empty if CUDA C++ has no function for it, or only one with a wider scope
   std::string membar;  ///< empty if membar has no function for it
 };
 
-/// Returns how a proxy fence is spelled in C++.
+/// Returns the C++ spelling of a proxy fence.
 [[nodiscard]] inline cuda_spelling proxy_fence_in_cuda(std::uint8_t spaces) {
   for (const cuda_proxy_fence& f : cuda_proxy_fences) {
     if (f.spaces == spaces) {
@@ -88,7 +88,7 @@ struct cuda_spelling {
   return {};
 }
 
-/// Returns how an operation with an order and a scope is spelled in C++.
+/// Returns the C++ spelling of an operation with an order and a scope.
 [[nodiscard]] inline cuda_spelling in_cuda(op code, model::operation what, memory_order order, thread_scope scope) {
   const std::string scope_word(word_for(cuda_scope_words, scope));
   const std::string order_word(word_for(cuda_order_words, order));

@@ -185,7 +185,7 @@ class kernel_decoder {
   void place_variable(frame& f, const ptx_variable& v) {
     if (v.space == state_space::shared) {
       shared_end_ = aligned(shared_end_, std::max<std::uint64_t>(v.alignment, 16));
-      // a shared variable of a function is a single object, however often the function is called
+      // a shared variable in a function is a single object, regardless of how often the function is called
       const auto [it, is_new] = shared_names_.emplace(f.function.name + "/" + v.name, shared_end_);
       f.symbols[v.name] = {state_space::shared, it->second};
       if (is_new) {
@@ -193,15 +193,14 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables with the same name are in different scopes and are not used at the same time, so they share memory that has
-      // the size of the largest variable
+      // variables with the same name are in different scopes and are not used at the same time, so they share memory that is as
+      // large as the largest of them
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
       }
     } else {
-      throw model::error(v.line, 1,
-                         "the variable " + quote(v.name) + " of a function is in a state space that is not supported");
+      throw model::error(v.line, 1, "the variable " + quote(v.name) + " in a function is in an unsupported state space");
     }
   }
 
@@ -220,7 +219,7 @@ class kernel_decoder {
     }
     const auto table = f.tables.find(j.statement->operands.at(1).name);
     if (table == f.tables.end()) {
-      refuse(*j.statement, "the list of targets " + quote(j.statement->operands.at(1).name) + " is not defined");
+      refuse(*j.statement, "the target list " + quote(j.statement->operands.at(1).name) + " is not defined");
     }
     for (const std::string& name : table->second->targets) {
       i.targets.push_back(label(name));
@@ -251,7 +250,7 @@ class kernel_decoder {
     return result_.code.size() - 1;
   }
 
-  /// Sets the target of an appended jump to the instruction that is appended next.
+  /// Makes a jump that was already appended lead to the instruction that is appended next.
   void land(std::size_t jump_from) {
     if (jump_from < result_.code.size()) {
       result_.code[jump_from].target = static_cast<std::int32_t>(result_.code.size());
@@ -265,13 +264,14 @@ class kernel_decoder {
     land(around);
   }
 
-  /// Appends a call that is accepted, but ends the check if a thread reaches it.
+  /// Appends a call that is accepted but ends the check if a thread reaches it.
   void unsupported_call(const ptx_statement& s, const std::string& what) {
     instruction i = placed(s);
     i.code = op::unsupported;
     i.text += " of " + what;
     i.reason =
-        "the reader inlines every call, so it needs the function's body: call a function of this module, without recursion";
+        "the reader inlines every call, so it needs the function's body: call a function that this module defines, without "
+        "recursion";
     result_.code.push_back(std::move(i));
   }
 
@@ -337,13 +337,13 @@ class kernel_decoder {
     frame inner{*callee, {}, {}, {}, {}};
     const auto bind = [&](const std::vector<ptx_variable>& formal, const ptx_operand& actual) {
       if (formal.size() != actual.parts.size()) {
-        refuse(s, "the call of " + quote(name) + " has " + std::to_string(actual.parts.size()) +
+        refuse(s, "the call to " + quote(name) + " has " + std::to_string(actual.parts.size()) +
                       " operands, but the function has " + std::to_string(formal.size()));
       }
       for (std::size_t k = 0; k < formal.size(); ++k) {
         const auto it = f.symbols.find(actual.parts[k].name);
         if (it == f.symbols.end() || it->second.space != state_space::local) {
-          refuse(s, "the operand " + quote(actual.parts[k].name) + " of a call is not a .param variable");
+          refuse(s, "the operand " + quote(actual.parts[k].name) + " in a call is not a .param variable");
         }
         inner.symbols[formal[k].name] = it->second;
       }
@@ -357,8 +357,8 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Returns the innermost and the outermost source line outside libraries, among the statement's own line and the lines of the
-  /// calls that led to it. If all are in libraries, both are the outermost line.
+  /// Considers the statement's own source line and the lines of the calls that led to it. Returns the innermost and the
+  /// outermost of these lines that are outside libraries. If all of them are in libraries, returns the outermost line for both.
   [[nodiscard]] std::pair<const ptx_place*, const ptx_place*> user_lines_of(const ptx_statement& s) const {
     std::pair<const ptx_place*, const ptx_place*> result{};
     bool own = false;
@@ -436,7 +436,7 @@ class kernel_decoder {
     return result;
   }
 
-  /// Returns the first of the additional registers for the data that an instruction moves.
+  /// Returns the first of the additional registers that hold the data moved by an instruction.
   [[nodiscard]] std::int32_t own_registers() {
     if (own_ < 0) {
       own_ = result_.words;
@@ -453,7 +453,8 @@ class kernel_decoder {
            (i.space == state_space::generic || i.space == state_space::global || i.space == state_space::shared);
   }
 
-  /// Appends a vector access as a single access of all its bytes, and an instruction that packs or unpacks the elements.
+  /// Appends a vector access as a single access to all its bytes, together with an instruction that packs or unpacks the
+  /// elements.
   void append_as_one(const ptx_statement& s, instruction i) {
     const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
     const bool wide = i.bytes * i.elements == 16;
@@ -679,14 +680,14 @@ class kernel_decoder {
     land(end);
   }
 
-  /// `tensormap.replace`: loads the map, changes a field, and stores the map.
+  /// `tensormap.replace`: loads the map, changes a field, and stores the map back.
   void append_map_field(const frame& f, const ptx_statement& s, instruction store) {
     const tensor_map_field& field = tensor_map_fields[store.map_field];
     std::uint64_t dimension = 0;
     if (field.of_dimension) {
       dimension = s.operands.size() == 3 ? s.operands[1].value : most_dimensions;
       if (s.operands.size() != 3 || s.operands[1].kind != ptx_operand::kind_t::number || dimension >= most_dimensions) {
-        refuse(s, quote(s.opcode) + " needs the number of a dimension, 0 to 4, and a value");
+        refuse(s, quote(s.opcode) + " needs a dimension number from 0 to 4 and a value");
       }
     }
     const std::int32_t own = own_registers();
@@ -744,8 +745,8 @@ class kernel_decoder {
     result_.code.push_back(std::move(fence));
   }
 
-  /// Appends an instruction whose results are unknown. If it has more sources than a single instruction can have, instructions
-  /// that combine them come first.
+  /// Appends an instruction whose results are unknown. If it has more sources than a single instruction can have, first appends
+  /// instructions that combine them.
   void append_unknown(const frame& f, const ptx_statement& s, instruction i) {
     std::vector<destination_operand> to;
     std::vector<source_operand> by;
@@ -939,8 +940,8 @@ class kernel_decoder {
     }
   }
 
-  /// Returns the first part of a `cp.async.mbarrier.arrive` without `.noinc`, which increases the number of arrivals that the
-  /// current phase expects.
+  /// Returns the first part of a `cp.async.mbarrier.arrive` without `.noinc`: an instruction that increases the number of
+  /// arrivals that the current phase expects.
   [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
     instruction i = arrival;
     i.code = op::atomic;
@@ -1187,7 +1188,7 @@ class kernel_decoder {
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
-      refuse(s, quote(s.opcode) + " names a state space other than the state space of " + quote(o.name));
+      refuse(s, quote(s.opcode) + " does not name the state space of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
       refuse(s, quote(s.opcode) + " has a generic address, but " + quote(o.name) +
                     " is in a specific state space: cvta is missing");
@@ -1200,11 +1201,10 @@ class kernel_decoder {
   kernel_code result_{};
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
-  std::vector<const ptx_function*> calls_{};  ///< the functions that are being inlined: the kernel, and the functions whose
-                                              ///< calls led to the current statement
+  std::vector<const ptx_function*> calls_{};  ///< the chain of calls to the current statement, starting with the kernel
   std::vector<int> call_places_{};            ///< the source locations of these calls
   std::int32_t carry_ = -1;                   ///< the register of the carry flag, or -1 if there is none
-  std::int32_t own_ = -1;                     ///< the first of the additional registers for the data that instructions move
+  std::int32_t own_ = -1;                     ///< the first additional register for data that instructions move
   std::int32_t joined_ = -1;                  ///< a register that combines the sources of an instruction with many operands
 };
 

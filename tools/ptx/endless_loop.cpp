@@ -35,8 +35,8 @@ class search {
   [[nodiscard]] pc_t size() const noexcept { return static_cast<pc_t>(code_.size()); }
   [[nodiscard]] const instruction& at(pc_t pc) const { return code_[static_cast<std::size_t>(pc)]; }
 
-  /// Returns whether the instruction only computes or branches. A loop with any other instruction, for example nanosleep, was
-  /// meant to be endless, because the compiler does not move loads across such instructions.
+  /// Returns whether the instruction only computes or branches. If a loop contains any other instruction, for example
+  /// nanosleep, it was meant to be endless, because the compiler does not move loads across such instructions.
   [[nodiscard]] bool is_silent(pc_t pc) const {
     const op code = at(pc).code;
     return !is_event(code) && code != op::unsupported && code != op::nothing;
@@ -55,7 +55,7 @@ class search {
     return at(pc).file == at(other).file && at(pc).source_line == at(other).source_line;
   }
 
-  /// Returns the loop that a backward jump closes if the loop is endless. Its body consists of the silent paths from the jump's
+  /// Returns the loop closed by a backward jump if that loop is endless. Its body consists of the silent paths from the jump's
   /// target to the jump.
   [[nodiscard]] std::optional<endless_loop> loop_of(pc_t jump) {
     const std::set<pc_t> body = silent_paths(at(jump).target, jump);
@@ -147,7 +147,7 @@ class search {
     });
   }
 
-  /// Returns the branch with a side that leads only to the loop, or -1 if there is none.
+  /// Returns the branch that has a side leading only to the loop, or -1 if there is none.
   [[nodiscard]] pc_t branch_before(const std::set<pc_t>& body) const {
     std::set<pc_t> side = body;
     for (;;) {
@@ -169,8 +169,8 @@ class search {
     }
   }
 
-  /// Returns the weak load on whose value a branch depends. If there are several, returns the load on the source line of the
-  /// loop or, if there is none, the last load before the branch.
+  /// Returns the weak load whose value a branch depends on. If there are several, returns the load on the loop's source line
+  /// or, if there is none, the last load before the branch.
   [[nodiscard]] pc_t deciding_load(pc_t branch, pc_t jump) const {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> open = {at(branch).guard};

@@ -85,7 +85,7 @@ enum class op : std::uint8_t {
   block_rank,      ///< getctarank
   load_param,      ///< loads a parameter of the kernel
   free_columns,    ///< tcgen05.dealloc
-  register_fence,  ///< wgmma.fence: orders accesses of registers before matrix operations
+  register_fence,  ///< wgmma.fence: orders register accesses before matrix operations
   unknown_result,  ///< the results are unknown, because the data is not tracked
   nothing,         ///< has no effect on the check, for example nanosleep, prefetch and cache hints
   // control flow
@@ -119,8 +119,8 @@ enum class op : std::uint8_t {
   grid_wait        ///< griddepcontrol.wait
 };
 
-/// An instruction's operation on an mbarrier, which is a 64-bit location. The instruction is a store, a read-modify-write or a
-/// load.
+/// The operation that an instruction performs on an mbarrier. An mbarrier is a 64-bit location, so the instruction is a store,
+/// a read-modify-write or a load.
 enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, expect_arrival, complete, test };
 
 /// Returns whether the operation is an arrival.
@@ -129,8 +129,8 @@ enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_d
 }
 
 /// The kinds of memory to which proxy fences apply: global memory, the shared memory of the thread's own block, the shared
-/// memory of another block in its cluster, tensor maps, and tensor memory. Tensor maps and tensor memory are accessed through
-/// proxies of their own.
+/// memory of another block in its cluster, tensor maps, and tensor memory. Tensor maps and tensor memory each have their own
+/// proxy.
 enum class proxy_space : std::uint8_t { global, own_shared, other_shared, tensor_maps, tensor_memory };
 inline constexpr int proxy_spaces = 5;
 
@@ -174,11 +174,11 @@ inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
 /// Returns whether instructions with this opcode are events of the memory model or synchronize with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
 
-/// Returns whether the instruction ends the thread or makes it continue somewhere other than at the next instruction.
+/// Returns whether the instruction ends the thread or makes it continue at an instruction other than the next one.
 [[nodiscard]] constexpr bool leaves(op code) noexcept { return code >= op::branch && code <= op::trap; }
 
-/// The values of `instruction::mode` for an `async_wait`. It waits for groups, for all operations of its kind, or for all
-/// threads that are about to start an operation together.
+/// The values of `instruction::mode` for an `async_wait`. Such an instruction waits for groups, for all operations of its kind,
+/// or for all threads that are about to start an operation together.
 inline constexpr std::uint8_t waits_for_groups = 0;
 inline constexpr std::uint8_t waits_for_all = 1;
 inline constexpr std::uint8_t waits_for_starts = 2;
@@ -191,7 +191,7 @@ inline constexpr std::uint8_t first_is_in_registers = 4;
 inline constexpr std::uint8_t first_is_sparse = 8;
 inline constexpr std::uint8_t is_block_scaled = 16;
 
-/// The index of the source operand that selects which blocks receive the data of a tensor copy. The sources before it are the
+/// The index of the source operand that selects the blocks that receive a tensor copy's data. The sources before it are the
 /// location in shared memory, the tensor map, the mbarrier, and the coordinates.
 inline constexpr int tensor_mask_operand = 8;
 
@@ -279,14 +279,13 @@ struct instruction {
   std::uint16_t matrix_columns = 0;  ///< for tensor memory: the number of columns that are accessed
   /// whether it allocates columns of tensor memory; it then stores the address of the first column
   bool allocates = false;
-  bool hinted = false;                            ///< for copies: whether the last operand is a cache policy, which the decoder
-                                                  ///< drops
-  std::uint8_t rows = 0;                          ///< for loads and stores of matrices: the number of lanes that access a row
-  std::uint16_t row_bytes = 0;                    ///< the number of bytes of each row, if the distance between rows is an
-                                                  ///< operand
-  std::uint8_t row_element = 0;                   ///< the number of bytes in one unit of this distance
-  std::uint8_t proxy_spaces = 0;                  ///< for proxy fences: one bit for each `proxy_space`
-  one_way fenced = one_way::async;                ///< for one-directional proxy fences: the kind
+  bool hinted = false;              ///< for copies: whether the last operand is a cache policy, which the decoder
+                                    ///< drops
+  std::uint8_t rows = 0;            ///< for loads and stores of matrices: the number of lanes that access a row
+  std::uint16_t row_bytes = 0;      ///< the number of bytes in each row, if the distance between rows is an operand
+  std::uint8_t row_element = 0;     ///< the number of bytes in one unit of this distance
+  std::uint8_t proxy_spaces = 0;    ///< for proxy fences: one bit for each `proxy_space`
+  one_way fenced = one_way::async;  ///< for one-directional proxy fences: the kind
   state_space from_space = state_space::generic;  ///< for copies: the state space of the source
   model::completion completes = model::completion::group;
   copy_kind copies = copy_kind::memory;      ///< for asynchronous operations: the kind
@@ -314,12 +313,13 @@ struct instruction {
   int line = 0;  ///< the line in the PTX text
   int file = 0;
   int source_line = 0;
-  int user_file = 0;  ///< the line that reports show: the innermost line of the inlined calls that is not in a library
+  int user_file = 0;  ///< the line shown in reports: the innermost line in the chain of inlined calls that is not in a library
   int user_line = 0;
-  int caller_file = 0;  ///< the outermost line of the inlined calls that is not in a library
+  int caller_file = 0;  ///< the outermost line in the chain of inlined calls that is not in a library
   int caller_line = 0;
   std::string text{};
-  std::string reason{};  ///< for instructions that are accepted but not executed: the reason, and what to do about it
+  /// for instructions that are accepted but not executed: why they are not executed, and what to do about it
+  std::string reason{};
 };
 
 /// Calls `go` with each position at which a thread may continue after instruction `i` at position `pc`. If the thread always
@@ -340,7 +340,7 @@ void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool run
 
 /// Returns whether a vector access acquires or releases. The accesses to the elements are unordered, so executing them as a
 /// sequence of ordering accesses would order the elements too strongly. If the accesses are relaxed, their program order adds
-/// no ordering to what fences and barriers provide. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
+/// no ordering beyond what fences and barriers provide. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
 [[nodiscard]] constexpr bool acquires_or_releases_a_vector(const instruction& i) noexcept {
   return i.elements > 1 && i.order != memory_order::relaxed;
 }

@@ -88,7 +88,7 @@ std::vector<ptx_token> ptx_tokens(std::string_view text) {
     } else if (std::string_view("@!{}[]()<>;,:+-=|*~").find(c) != std::string_view::npos) {
       token.text = text.substr(at++, 1);
     } else {
-      throw model::error(line, column(), "the character " + quote(text.substr(at, 1)) + " does not occur in PTX");
+      throw model::error(line, column(), "the character " + quote(text.substr(at, 1)) + " is not valid in PTX");
     }
     result.push_back(token);
   }

@@ -13,7 +13,7 @@
 
 namespace membar::ptx {
 
-/// A variable of a module or of a function.
+/// A variable in a module or in a function.
 struct ptx_variable {
   std::string name;
   state_space space = state_space::global;
@@ -48,7 +48,7 @@ struct ptx_operand {
   std::vector<ptx_operand> parts{};  ///< for `list`: the elements of {a, b} or (a, b); for `reg`: the second register of %p|%q
 };
 
-/// A statement of a function: an instruction or a label.
+/// A statement in a function: an instruction or a label.
 struct ptx_statement {
   std::string label{};  ///< the name of the label, or empty for an instruction
   std::string opcode{};
@@ -98,7 +98,8 @@ struct ptx_module {
   std::vector<ptx_place> places{};
 };
 
-/// Returns whether a file belongs to CUDA, to a library that comes with CUDA, to CUTLASS or to membar, and not to the program.
+/// Returns whether a file belongs to CUDA, a library that comes with CUDA, CUTLASS or membar, rather than to the program
+/// itself.
 [[nodiscard]] inline bool is_library(std::string_view path) noexcept {
   constexpr std::string_view folders[] = {
       "/cuda/std/",       "/cuda/__",         "/include/cuda/", "/include/cccl/",   "/include/cutlass/",

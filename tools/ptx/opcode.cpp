@@ -589,7 +589,7 @@ void opcode_reader::become(op code, operand_form operands) {
   words_.resize(1);
 }
 
-/// Marks the instruction as accepted but not executed. `reason` says why, and what to do about it.
+/// Marks the instruction as accepted but not executed. `reason` says why it is not executed and what to do about it.
 void opcode_reader::give_up(std::string reason) {
   become(op::unsupported, any_operands);
   i_.reason = std::move(reason);
@@ -753,7 +753,7 @@ void opcode_reader::memory() {
   i_.space = take_space(false);
   require_type();
   if (i_.type == ptx_type::pred) {
-    refuse("does not have a type that memory can hold");
+    refuse("does not have a type that can be stored in memory");
   }
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   elements();
@@ -777,7 +777,7 @@ void opcode_reader::access() {
   }
 }
 
-/// The default order and scope are those that PTX defines: relaxed and .gpu.
+/// The order and scope default to relaxed and .gpu, as in PTX.
 void opcode_reader::read_modify_write() {
   i_.strong = true;
   i_.scope = thread_scope::device;
@@ -1145,7 +1145,7 @@ void opcode_reader::tensor_access() {
       {"32x32b", 32, 1}, {"16x64b", 16, 2}, {"16x128b", 16, 4}, {"16x256b", 16, 8}, {"16x32bx2", 16, 1}};
   const bool stores = i_.mode == 1;
   if (take("red")) {
-    give_up("reducing loads of tensor memory are not modelled: load the values, and then reduce them");
+    give_up("reducing loads from tensor memory are not modelled: load the values, and then reduce them");
     return;
   }
   const auto shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const shape_row& s) { return take(s.word); });
@@ -1186,7 +1186,7 @@ void opcode_reader::tensor_fill() {
   if (words_.size() > 1 && std::any_of(words_.begin() + 1, words_.end(), [](auto w) {
         return w.find("b6x16") == 0 || w.find("b4x16") == 0 || w.find("b8x16") == 0;
       })) {
-    give_up("expanding copies to tensor memory are not modelled: copy 8-bit numbers");
+    give_up("copies to tensor memory that expand numbers to 8 bits are not modelled: copy 8-bit numbers");
     return;
   }
   skip({"warpx2::02_13", "warpx2::01_23", "warpx4"});
@@ -1224,8 +1224,8 @@ void opcode_reader::tensor_commit() {
   form_.least = form_.most = i_.multicast ? 2 : 1;
 }
 
-/// A fence between changes to a tensor map and the tensor copies that read it. The size that follows the address is the size of
-/// the map. Source: PTX ISA, "membar/fence".
+/// A fence between changes to a tensor map and the tensor copies that read it. The operand after the address is the size of the
+/// map. Source: PTX ISA, "membar/fence".
 void opcode_reader::tensor_map_fence() {
   i_.strong = true;
   i_.restricted = true;
@@ -1265,7 +1265,8 @@ void opcode_reader::map_field() {
   i_.bytes = 16;
 }
 
-/// The first lane copies a tensor map, and a fence of all lanes releases it. Source: PTX ISA, "tensormap.cp_fenceproxy".
+/// The first lane copies a tensor map, and a fence executed by all lanes releases it. Source: PTX ISA,
+/// "tensormap.cp_fenceproxy".
 void opcode_reader::map_copy() {
   skip({"global", "shared::cta", "tensormap::generic", "sync", "aligned"});
   tensor_map_fence();

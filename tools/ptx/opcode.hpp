@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX opcodes. A single table, which the parser and the printer share, contains their spellings, operands and operations.
+/// The PTX opcodes. A single table, shared by the parser and the printer, contains each opcode's spelling, operands and
+/// operation.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -75,9 +76,9 @@ struct operand_form {
   return type_words[static_cast<std::size_t>(type)].word;
 }
 
-/// Builds an opcode from a spelling and further words, each of which is given as a PTX word or as the value that it stands for.
-/// Empty words are skipped. For example, `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)`
-/// returns "ld.acquire.gpu.u32".
+/// Builds an opcode from a spelling and further words, each of which is given as a PTX word or as the value that the word
+/// represents. Empty words are skipped. For example, `opcode_text("ld", memory_order::acquire, thread_scope::device,
+/// ptx_type::u32)` returns "ld.acquire.gpu.u32".
 template <class... Words>
 [[nodiscard]] std::string opcode_text(std::string_view spelling, Words... words) {
   std::string text(spelling);

@@ -190,7 +190,7 @@ class ptx_reader {
       } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
         // describes the memory that a pointer parameter points to
       } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
-        refuse(token, "the type " + quote(token.text) + " of a variable is not known");
+        refuse(token, quote(token.text) + " is not a known type for a variable");
       }
     }
     if (type == ptx_type::none) {
@@ -287,7 +287,7 @@ class ptx_reader {
       }
       static_cast<void>(accept(".hidden"));  // marks a parameter that the tile compiler adds
       if (!accept(".param")) {
-        refuse(now(), "expected '.param', found " + found() + ": other parameters are not supported");
+        refuse(now(), "expected '.param', found " + found() + ": other kinds of parameters are not supported");
       }
       result.push_back(std::move(variables(state_space::param, false, false).front()));
     }
@@ -495,7 +495,7 @@ class ptx_reader {
     ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
     int bits = bytes_of(type) * 8;
     if (type == ptx_type::none) {
-      refuse(token, "the type " + quote(token.text) + " of a register is not known");
+      refuse(token, quote(token.text) + " is not a known type for a register");
     }
     do {
       const ptx_token at = now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tensor maps, as the checker encodes them: 128 bytes in which each field has its own bits, so that `tensormap.replace` only
-/// needs to change bits. The hardware's encoding is not documented.
+/// The checker's encoding of tensor maps: 128 bytes in which each field has its own bits, so that `tensormap.replace` only
+/// needs to change a field's bits. The hardware's encoding is not documented.
 #pragma once
 
 #include <ptx/words.hpp>
@@ -30,8 +30,8 @@ inline constexpr tensor_type tensor_types[] = {
     {"f32.ftz", ptx_type::f32, 4}, {"f64", ptx_type::f64, 8}, {"bf16", ptx_type::bf16, 2}, {"tf32", ptx_type::f32, 4},
     {"tf32.ftz", ptx_type::f32, 4}};
 
-/// The swizzling modes. Each one permutes 16-byte pieces within rows of the given size in shared memory. The values are those
-/// that `tensormap.replace` uses.
+/// The swizzling modes. Each one permutes 16-byte pieces within rows of the given size in shared memory. The values are the
+/// same as in `tensormap.replace`.
 enum class swizzle_mode : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
 /// Returns the size in bytes of the rows within which pieces are permuted, or 0 if they are not permuted.
@@ -46,7 +46,7 @@ enum class swizzle_mode : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
   return address ^ (((address >> 7U) & pieces) << 4U);
 }
 
-/// A field of a tensor map: a 64-bit word, and the field's bits in it.
+/// A field of a tensor map: the 64-bit word that contains the field, and the field's bits in that word.
 struct tensor_map_field {
   std::string_view word;  ///< the name of the field in `tensormap.replace`
   std::uint8_t at;        ///< the index of the word, or of the first dimension's word
@@ -68,7 +68,7 @@ inline constexpr std::uint64_t tensor_map_mark = 0x70614d54;
 struct tensor_map {
   std::uint64_t address = 0;
   int rank = 1;
-  std::uint8_t type = 0;  ///< an index in `tensor_types`
+  std::uint8_t type = 0;  ///< an index into `tensor_types`
   std::uint8_t interleave = 0;
   std::uint8_t swizzle = 0;
   std::uint8_t fill = 0;  ///< the value of elements outside the tensor: 0 for zero, 1 for NaN

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Splits PTX text into the parts of a module. Their contents are not parsed, so PTX of any version and size can be split.
+/// Splits PTX text into the parts of a module. The contents of the parts are not parsed, so PTX of any version and size can be
+/// split.
 #pragma once
 
 #include <string>
@@ -29,7 +30,7 @@ struct ptx_part {
 /// `tensormap.replace`. If the kernel calls functions, all functions of the module are also considered.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
-/// Returns the module without the kernels that are not in `kernels`, without unreferenced variables, and without debug
+/// Returns the text of the module after removing the kernels that are not in `kernels`, unreferenced variables, and debug
 /// sections.
 [[nodiscard]] std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels);
 

@@ -99,7 +99,7 @@ constexpr bool types_are_in_order() {
 }
 static_assert(types_are_in_order());
 
-/// Returns the type with the given name, which has no dot. Returns `none` if there is no such type.
+/// Returns the type with the given name (without a dot), or `none` if there is no such type.
 [[nodiscard]] constexpr ptx_type type_named(std::string_view name) noexcept {
   for (const type_row& row : type_words) {
     if (row.word == name) {
@@ -127,7 +127,8 @@ static_assert(types_are_in_order());
 /// The state space of a variable or of an access.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };
 
-/// A state space, as an instruction names it. The memory model contains only the state spaces that several threads share.
+/// A word that names a state space in an instruction. The memory model contains only the state spaces that several threads
+/// share.
 struct space_row {
   std::string_view word;
   state_space space;
@@ -200,8 +201,8 @@ inline constexpr meaning<model::operation> operation_words[] = {
 
 // ---- registers
 
-/// A comparison for `setp`. If an operand is NaN, ordered comparisons of floats are false, and comparisons that end in `u` are
-/// true.
+/// A comparison for `setp`. If an operand is NaN, ordered comparisons of floats are false, and comparisons whose names end in
+/// `u` are true.
 enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 inline constexpr meaning<ptx_comparison> comparison_words[] = {
@@ -241,7 +242,7 @@ enum class special : std::uint8_t {
   clusters,
   explicit_cluster,
   dynamic_shared,  ///< the number of bytes of the launch's dynamic shared memory
-  unknown,         ///< a property of the hardware that is not modelled, such as the number of the multiprocessor or the grid
+  unknown,         ///< a property of the hardware that is not modelled, such as the number of a multiprocessor or a grid
   zero,
   one,
   clock,

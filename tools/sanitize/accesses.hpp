@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Performs the loads, stores and read-modify-writes of a run, one after the other.
+/// Performs the loads, stores and read-modify-writes of a run, one at a time.
 #pragma once
 
 #include <check/machine.hpp>
@@ -105,7 +105,7 @@ class memory_events {
                  ? "'" + i.text + "' of thread " + out_.number_of(l) + " may access only its own block's shared memory, not " +
                        out_.place(l, a.address)
                  : "thread " + out_.number_of(l) +
-                       " accesses the shared memory of a block outside of its cluster: " + out_.place(l, a.address),
+                       " accesses the shared memory of a block outside its cluster: " + out_.place(l, a.address),
              {&l, a.address});
         return nullptr;
       }
@@ -125,7 +125,7 @@ class memory_events {
     return o;
   }
 
-  /// Records that the thread's block has read a value from another block, if the word was last written by another block.
+  /// If another block last wrote the word, records that the thread's block has read a value from another block.
   static void hear(lane& l, const object& o, std::uint64_t address, bool reads) {
     if (!reads || o.constant || l.home->context_of(l).cluster_blocks == 1 || l.home->has_heard) {
       return;
@@ -137,10 +137,10 @@ class memory_events {
     });
   }
 
-  /// Returns whether another block of the cluster is alive: it is known to have started, and it has not ended. It is known to
-  /// have started if one of its events happens before the access, if this thread has waited at the cluster's barrier, or if any
-  /// thread of this thread's block has read a value that another block has written. Reports an error if the other block is not
-  /// alive.
+  /// Returns whether another block of the cluster is alive, that is, known to have started and not yet ended. The block is
+  /// known to have started if one of its events happens before the access, if this thread has waited at the cluster's barrier,
+  /// or if any thread of this thread's block has read a value that another block has written. Reports an error if the other
+  /// block is not alive.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||

@@ -17,7 +17,7 @@
 
 namespace membar::sanitize {
 
-/// The key of a thread, and a time of the thread. A thread begins at time 1.
+/// A thread's key, and a time of that thread. Every thread begins at time 1.
 using thread_key = std::uint32_t;
 using thread_time = std::uint32_t;
 inline constexpr thread_time end_of_time = 0x7fffffff;
@@ -74,7 +74,7 @@ struct clock_node_pool {
 using clock_nodes = detail::clock_node_pool;
 
 /// A map from keys to times. Clocks share nodes. A host thread creates nodes in one pool at a time. It only reads the nodes of
-/// other pools, which must not change meanwhile.
+/// other pools, and these nodes must not change in the meantime.
 class clock {
  public:
   /// During the lifetime of this object, the clocks of this host thread allocate nodes in `pool` and have keys of `levels`
@@ -134,7 +134,7 @@ class clock {
   [[nodiscard]] bool is_same(const clock& other) const noexcept { return root_ == other.root_; }
   [[nodiscard]] bool is_empty() const noexcept { return root_ == 0; }
 
-  /// Returns whether some key from `first` to `last` has a time.
+  /// Returns whether any key from `first` to `last` has a time.
   [[nodiscard]] bool has_some(thread_key first, thread_key last) const noexcept {
     for (thread_key k = first; k <= last; ++k) {
       if (at(k) > 0) {
@@ -162,7 +162,7 @@ class clock {
     release(mine);
   }
 
-  /// Returns the same clock in the current pool: nodes of other pools are copied.
+  /// Returns the same clock in the current pool: nodes from other pools are copied.
   [[nodiscard]] clock adopted() const {
     clock result;
     result.root_ = adopted(root_);

@@ -182,7 +182,7 @@ class asynchronous_operations {
     return asked.wrong.empty() || fail(l, asked.status, asked.wrong);
   }
 
-  /// Returns a program with the memory that a thread of a block can access, without its values.
+  /// Returns a program with the memory that a thread of a block can access, but without the memory's values.
   [[nodiscard]] const check::program& memory_for(const block& b) {
     if (visible_.memory.empty()) {
       for (const check::memory_object& o : state_.checked.memory) {
@@ -273,7 +273,7 @@ class asynchronous_operations {
     return true;
   }
 
-  /// Performs the earlier operations of the thread that this operation has to follow. Returns false if one of them cannot be
+  /// Performs the thread's earlier operations that this operation has to follow. Returns false if one of them cannot be
   /// performed yet.
   bool perform_those_before(operation& one) {
     bool waits = false;

@@ -11,7 +11,7 @@
 
 namespace membar::sanitize {
 
-/// A finding of the runs.
+/// A finding from one or more runs.
 struct sanitizer_finding {
   check::finding found{};         ///< its thread numbers are indices in `found.whole`
   std::string object{};           ///< the name of the memory object involved; empty if there is none

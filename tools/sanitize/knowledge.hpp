@@ -21,7 +21,7 @@
 namespace membar::sanitize {
 
 /// The events that happen before an event: by base causality and, if the program has asynchronous operations, across proxies.
-/// The rules are those of `check::event_rules`.
+/// The rules are the same as in `check::event_rules`.
 struct knowledge {
   /// Data that only programs with asynchronous operations need.
   struct proxies {

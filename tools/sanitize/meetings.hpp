@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Synchronization points of blocks, warps and clusters. Sync points determine which threads wait for each other, which results
-/// the threads get, and which events happen before the threads' later events.
+/// the threads receive, and which events happen before the threads' later events.
 #pragma once
 
 #include <check/barrier_alignment.hpp>
@@ -130,7 +130,7 @@ class meetings {
     return b.meetings.back();
   }
 
-  /// Returns whether a barrier is already in use with a different number of threads. This is reported as an error.
+  /// Returns whether a barrier is already in use with a different number of threads. If so, reports an error.
   bool mixes_counts(const block& b, const meeting_point& at, const lane& l) {
     const std::uint64_t id = check::sync_points::number_of(at.number);
     const bool mixed = std::any_of(b.meetings.begin(), b.meetings.end(), [&](const meeting_point& p) {
@@ -174,7 +174,7 @@ class meetings {
     return true;
   }
 
-  /// Releases all threads of a sync point if all have arrived. Returns false after reporting an error.
+  /// Releases all threads at a sync point if all of them have arrived. Returns false if it reports an error.
   bool finish(block& b, meeting_point& at) {
     if (!is_complete(b, at)) {
       return true;

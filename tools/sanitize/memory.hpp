@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of one run: the bytes, and the last accesses to each word of 4 bytes.
+/// The memory of one run: the bytes, and the last accesses to each 4-byte word.
 #pragma once
 
 #include <check/event.hpp>
@@ -22,7 +22,7 @@
 
 namespace membar::sanitize {
 
-/// An array of zeros that takes no physical memory until it is written.
+/// An array of zeros that uses no physical memory until it is written.
 template <class T>
 class lazy_array {
  public:

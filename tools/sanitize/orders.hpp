@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Release and acquire patterns, fences, and the order of `fence.sc` operations, and how they determine which events happen
-/// before a thread's next event. The rules are those of `check::event_rules`.
+/// before a thread's next event. The rules are the same as in `check::event_rules`.
 #pragma once
 
 #include <membar/memory_order.hpp>

@@ -2,10 +2,10 @@
 /// @file
 /// Parts of a schedule that run concurrently: groups of blocks of one launch that turn out not to communicate.
 ///
-/// Every part of a batch starts with the memory as it is before the batch, and keeps what it accesses in its own pages. If no
-/// part writes a word that another part accesses, the result is the same as if the parts had run one after the other, and their
-/// pages are merged in that order. Otherwise the results of the whole batch are discarded, and the blocks run together in one
-/// schedule. Neither outcome depends on the number of host threads.
+/// Every part of a batch starts with the memory as it was before the batch, and keeps everything that it accesses in its own
+/// pages. If no part writes a word that another part accesses, the result is the same as if the parts had run one after the
+/// other, and their pages are merged in that order. Otherwise the results of the whole batch are discarded, and the blocks run
+/// together in one schedule. Neither outcome depends on the number of host threads.
 #pragma once
 
 #include <check/program.hpp>
@@ -74,7 +74,7 @@ using part_results = std::vector<std::unique_ptr<part_result>>;
   });
 }
 
-/// Returns whether the blocks of a launch may run in parts. They may do so only if no other launch runs at the same time.
+/// Returns whether the blocks of a launch may run in parts. This requires that no other launch runs at the same time.
 [[nodiscard]] inline bool may_run_in_parts(const run_state& state, const launch_run& l) {
   const check::launch_request& r = l.plan->request;
   if (state.wide || state.is_part || state.how.observe || r.host || r.cluster > 1 || !state.memory.is_aligned() ||

@@ -68,7 +68,7 @@ class private_pages {
     }
   }
 
-  /// The pages are distributed over this many shares by their numbers.
+  /// The number of shares among which the pages are distributed according to their numbers.
   static constexpr std::size_t shares = 8;
   [[nodiscard]] const std::vector<std::unique_ptr<private_page>>& share(std::size_t k) const noexcept { return pages_[k]; }
   /// Returns the objects that have a page with unknown values.

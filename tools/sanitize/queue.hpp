@@ -58,7 +58,7 @@ class thread_queue {
   /// Removes the thread to run next from the queue, and sets `events` to the maximum number of its events.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // after this many turns, the first thread of the queue runs, so threads that only poll cannot delay others forever
+        64;  // after this many turns, the first thread in the queue runs, so threads that only poll cannot delay others forever
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;

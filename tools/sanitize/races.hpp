@@ -203,7 +203,7 @@ class race_detector {
     return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
            state_.numbered->all[s.number()]->via == model::proxy::generic;
   }
-  /// Returns whether a strong read has returned the value of write `k` of a word, or of a later write. The read must be by a
+  /// Returns whether a strong read has returned the value of write `k` to a word or of a later write. The read must be by a
   /// thread of the block, or be one of the events in `known`.
   [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
@@ -229,7 +229,7 @@ class race_detector {
     return 4;
   }
 
-  /// Returns whether a read that happens before the next event of `who` has observed `o`, which is write `k` of a word.
+  /// Returns whether a read that happens before the next event of `who` has observed `o`, which is write `k` to a word.
   [[nodiscard]] bool is_observed(const cell& c, unsigned k, const stamp& o, const accessor& who) const noexcept {
     for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4; ++n) {
       const stamp& r = c.last[n];

@@ -16,7 +16,7 @@
 
 namespace membar::sanitize {
 
-/// An access as a finding shows it.
+/// An access as shown in a finding.
 struct shown_access {
   thread_key key = 0;
   std::uint32_t number = 0;  ///< the number of the access's instruction
@@ -126,7 +126,7 @@ class reporter {
       add(key, excerpt({}), status, std::move(message), {});
     }
   }
-  /// Reports that no thread has changed memory for this many instructions.
+  /// Reports that the threads have executed this many instructions without changing memory.
   void only_polls(std::uint64_t instructions) {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
@@ -153,11 +153,11 @@ class reporter {
     }
   }
 
-  /// Returns a thread's number in the program, for a message.
+  /// Returns a thread's number in the program, for use in a message.
   [[nodiscard]] std::string number_of(const lane& l) const {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
   }
-  /// Returns an address as an offset in its object, for a message.
+  /// Returns an address as an offset in its object, for use in a message.
   [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const {
     return check::place_text(*excerpt({l.key}), address);
   }

@@ -125,7 +125,7 @@ class lane_watch {
   }
 
  private:
-  /// If another round of the loop has changed nothing, removes the thread's events in this round from the schedule.
+  /// If another round of the loop has changed nothing, removes the thread's events in that round from the schedule.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -154,7 +154,7 @@ class lane_watch {
   const check::machine& machine_;
 };
 
-/// A schedule while it runs.
+/// A running schedule.
 class schedule_run {
  public:
   schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, program_code& code, std::uint64_t seed,
@@ -218,7 +218,7 @@ class schedule_run {
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
   [[nodiscard]] std::uint64_t parts() const noexcept { return parts_; }
-  /// Returns the largest number of clock nodes that the parts of a batch had together when they ended.
+  /// Returns the largest total number of clock nodes that the parts of any batch had when they ended.
   [[nodiscard]] std::uint64_t most_nodes_of_parts() const noexcept { return most_nodes_of_parts_; }
   void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
   /// Ends the schedule soon after this number of instructions, without a finding.
@@ -321,7 +321,7 @@ class schedule_run {
       one.run();
       one.finish_part(of, result);
     } catch (...) {
-      result.whole = false;  // the blocks then run together, and the error occurs again there
+      result.whole = false;  // the blocks then run together, and the error occurs again
     }
   }
 
@@ -380,7 +380,7 @@ class schedule_run {
     });
   }
 
-  /// Starts blocks until the maximum number of blocks are running.
+  /// Starts blocks until the maximum number of them are running.
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
@@ -952,7 +952,7 @@ class schedule_run {
   std::uint64_t last_instruction_ = ~std::uint64_t{0};
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
-  std::uint64_t at_once_ = 8;  ///< how many blocks of a launch run at once
+  std::uint64_t at_once_ = 8;  ///< the number of blocks of a launch that run at once
   std::uint64_t turns_ = 0;
   std::unordered_map<block*, std::unique_ptr<block>> running_{};
   std::vector<std::unique_ptr<block>> free_{};

@@ -21,7 +21,7 @@ namespace membar::sanitize {
 
 namespace {
 
-/// Collects the findings of schedules, in the order of their seeds.
+/// Collects the findings of schedules, in seed order.
 class gathering {
  public:
   void add(std::vector<sanitizer_finding> found, const sanitize_statistics& counts) {

@@ -3,8 +3,8 @@
 /// Executes all threads of a sequence of launches, once per schedule, and detects data races with the happens-before relation.
 ///
 /// Every schedule is sequentially consistent: a read returns the value of the last write. Every finding is an execution that
-/// the PTX memory model allows. The absence of findings does not cover other schedules, or executions in which a read returns
-/// an older value.
+/// the PTX memory model allows. If there are no findings, this says nothing about other schedules, or about executions in which
+/// a read returns an older value.
 #pragma once
 
 #include <check/launch.hpp>

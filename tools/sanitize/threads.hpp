@@ -66,7 +66,7 @@ struct operation {
 
   thread_key key = 0;
   block* home = nullptr;
-  std::uint16_t starter = 0;  ///< the thread that has started it, or the first such thread
+  std::uint16_t starter = 0;  ///< the thread that has started it, or the first of them if there are several
   std::uint32_t number = 0;   ///< the number of the instruction
   int start = 0;              ///< the number of operations that `starter` had started before this one
   ptx::async_group group = ptx::async_group::none;
