@@ -534,7 +534,7 @@ SAYS = {
         **{f"| {words} | {events} | {{}} | {{}} |": per_second(name) for words, events, name in (
             ("store buffering, two rounds", 8, "store_buffering/rounds:2"), ("five threads, one `atom.add` each", 10, "counter/threads:5/rounds:1"),
             ("store buffering, four rounds", 16, "store_buffering/rounds:4"), ("two threads, five `atom.add` each", 20, "counter/threads:2/rounds:5"),
-            ("three threads of private work and a counter", 30, "long_threads"), ("ticket lock, two threads", 14, "ticket_lock/threads:2"),
+            ("three threads, each with private work and an update of a shared counter", 30, "long_threads"), ("ticket lock, two threads", 14, "ticket_lock/threads:2"),
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
         "four threads that each take a lock twice have {} executions.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
