@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sets <result> to the path of membar-check: the command of this build if there is one, otherwise the installed command. `function` is
-# the calling function's name, which messages show.
+# Sets <result> to the path of membar-check: this build's command if there is one, otherwise the installed command. `function` is the
+# calling function's name, which appears in error messages.
 function(_membar_find_checker function result)
   if(TARGET membar-check)
     set(${result} $<TARGET_FILE:membar-check> PARENT_SCOPE)
@@ -25,7 +25,7 @@ function(_membar_expected_status function expect result)
 endfunction()
 
 # membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): adds a test that explores a scenario with membar-check.
-# The test passes if the result is <status> (default: "verified"). It uses the command of this build or, if there is none, the installed
+# The test passes if the result is <status> (default: "verified"). The test runs this build's command or, if there is none, the installed
 # command.
 function(membar_add_scenario_test name scenario)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
@@ -37,10 +37,10 @@ function(membar_add_scenario_test name scenario)
 endfunction()
 
 # membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): adds a test
-# that checks the kernels that a program launches. It uses a recording in <folder> (default: recordings/<name> in the caller's
-# source folder). The target <name>_recording makes a new recording on a machine with a GPU. If the recording is committed, the
-# test does not need a GPU. Without a recording, the test makes one in the build folder; if it cannot, the test is skipped.
-# <program> is a target or a path. The test passes if the status of every scenario is <status> (default: "verified").
+# that checks the kernels launched by a program. The test uses a recording in <folder> (default: recordings/<name> in the caller's source
+# folder). The target <name>_recording makes a new recording on a machine with a GPU. If the recording is committed, the test does not need
+# a GPU. Without a recording, the test makes one in the build folder; if it cannot, the test is skipped. <program> is a target or a path.
+# The test passes if the status of every scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The component nvshmem, whose target membar::nvshmem combines membar::membar and NVSHMEM. Both the source tree and the installed package
+# The nvshmem component, whose target membar::nvshmem combines membar::membar and NVSHMEM. Both the source tree and the installed package
 # include this file. If MEMBAR_NVSHMEM_ROOT is set as a CMake or environment variable, NVSHMEM must be in that folder. Otherwise this file
-# looks for NVSHMEM's CMake package, then in the folder that the environment variable NVSHMEM_HOME names, and then in the active Python's
+# looks for NVSHMEM's CMake package, then in the folder named by the environment variable NVSHMEM_HOME, and then in the active Python's
 # site-packages, where the wheel nvidia-nvshmem-cu13 is installed.
 #
 # NVSHMEM's device code is a library, so a target that links membar::nvshmem must set CUDA_SEPARABLE_COMPILATION.

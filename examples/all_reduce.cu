@@ -13,7 +13,7 @@ using symmetric::pe;
 
 constexpr std::size_t small_size = 1001, large_size = 40'003;
 
-/// Returns the value at index `i` of a PE in a round. All values are integers, so that sums are exact.
+/// Returns a PE's value at index `i` in a round. All values are integers, so the sums are exact.
 __host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
   return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
 }
@@ -57,7 +57,7 @@ int main() try {
     });
   }
   graphs.replay(1000);
-  sums.check();  // Throws if a GPU was late, which does not end the process by itself.
+  sums.check();  // Throws if a GPU was late; a late GPU does not end the process by itself.
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// All-to-all with counts (all_to_all.cuh): each GPU sends rows to other GPUs, which add their own PE number to these rows and
-/// send them back. The exchange is captured once in a graph on each GPU, and replayed with other destinations each time.
+/// send them back. The exchange is captured once in a graph on each GPU, and replayed with different destinations each time.
 #include "all_to_all.cuh"
 #include "replayed_graphs.hpp"
 
@@ -9,8 +9,8 @@
 
 constexpr unsigned rows = 1000, width = 64;
 
-/// Counts the wrong rows that came back in the previous round, and makes the rows of the next round with their destinations,
-/// some of which do not name a PE.
+/// Counts the wrong rows that came back in the previous round, and generates the next round's rows and destinations, some of
+/// which are not PEs.
 __global__ void next_round(float* in, const float* out, int* to, int self, int count, unsigned* round,
                            unsigned long long* wrong) {
   for (unsigned i = threadIdx.x; i < rows; i += blockDim.x) {

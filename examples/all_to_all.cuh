@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places. There is enough
-/// space for the worst case. The destination of each row is known only on the device. A row whose destination is not a PE, such
-/// as -1, is not sent, and comes back as zeros. This works in every replay of a captured graph, with one process for all GPUs
-/// or one process for each.
+/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places. The buffers are
+/// large enough for the worst case. The destination of each row is known only on the device. A row whose destination is not a
+/// PE, such as -1, is not sent, and comes back as zeros. This works in every replay of a captured graph, with one process for
+/// all GPUs or one process per GPU.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -19,15 +19,15 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// One PE's memory for rows that other PEs send. There is space for `most` rows from each PE, in the order in which it sent
+/// One PE's memory for rows that other PEs send. It holds up to `most` rows from each PE, in the order in which that PE sent
 /// them.
 template <class Backend>
 struct all_to_all_memory {
-  span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
-  span<float, Backend> returned;                 ///< count x most x width: returned rows, by the PE that handled them
-  span<unsigned, Backend> counts;                ///< count: the number of received rows, by the PE that sent them
+  span<float, Backend> rows;                     ///< count x most x width: received rows, grouped by sender
+  span<float, Backend> returned;                 ///< count x most x width: returned rows, grouped by the PE that handled them
+  span<unsigned, Backend> counts;                ///< count: the number of rows received from each PE
   span<symmetric::barrier_word, Backend> words;  ///< The words for the barriers, one barrier per block.
-  unsigned most;                                 ///< the number of rows of each PE
+  unsigned most;                                 ///< the maximum number of rows from each PE
   unsigned width;                                ///< The number of floats in a row, a multiple of 4.
 
   [[nodiscard]] __device__ bool is_pe(int which) const { return which >= 0 && which < rows.count(); }
@@ -42,7 +42,7 @@ struct all_to_all_memory {
 };
 
 /// Numbers the rows for each destination: `slots[i]` is the position of row i among the rows for `to[i]`, in their original
-/// order. Called by one block. `sent` receives the number of rows for each PE.
+/// order. Only one block runs this kernel. `sent` receives the number of rows for each PE.
 template <class Backend>
 __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsigned rows, unsigned* slots, unsigned* sent) {
   const unsigned lane = threadIdx.x % 32;
@@ -65,13 +65,13 @@ __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsig
 }
 
 /// Sends each row to the PE that handles it, and sends each PE its count. When the kernel has ended, `counts[p]` rows of PE p
-/// are stored from `place(p, 0)` on, because each block has passed a barrier that its counterpart on every PE enters only after
-/// sending its rows.
+/// are stored starting at `place(p, 0)`, because each block has passed a barrier that its counterpart on every PE enters only
+/// after sending its rows.
 template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
                           const unsigned* sent, unsigned rows) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows that it received last.
+  all.meet();  // Every PE has finished using the rows that it last received.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
     if (!all.is_pe(to[i])) {
@@ -90,7 +90,7 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
 template <class Backend>
 __global__ void send_back(all_to_all_memory<Backend> all) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows that were returned to it last.
+  all.meet();  // Every PE has finished using the rows that were last returned to it.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (int from = 0; from != all.rows.count(); ++from) {
     for (unsigned slot = (blockIdx.x * blockDim.x + threadIdx.x) / 32; slot < all.counts.local()[from]; slot += warps) {
@@ -111,8 +111,8 @@ __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const i
   }
 }
 
-/// Exchanges rows among a heap's PEs. Exchanges run one after another, in one stream per PE: `dispatch`, the program's work on
-/// the rows, `combine`.
+/// Exchanges rows among a heap's PEs. Each exchange consists of `dispatch`, the program's work on the rows, and `combine`.
+/// Exchanges run one after another, in one stream per PE.
 template <class backend = symmetric::peer_backend>
 class all_to_all {
   static auto launched(unsigned blocks, cudaStream_t stream) {
@@ -120,7 +120,7 @@ class all_to_all {
   }
 
  public:
-  /// Allocates memory for at most `most` rows of each PE; each row has `row_width` floats, a multiple of 4.
+  /// Allocates memory for at most `most` rows from each PE. Each row has `row_width` floats, which must be a multiple of 4.
   all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),
@@ -139,8 +139,10 @@ class all_to_all {
   /// rows at `on(which)`.
   void dispatch(pe which, const float* in, const int* to, unsigned rows, cudaStream_t stream) const {
     if (rows > most_) {
-      throw membar::error(cudaErrorInvalidValue,
-                          "an all-to-all of %u rows was requested, but it has space for %u: create it for more", rows, most_);
+      throw membar::error(
+          cudaErrorInvalidValue,
+          "an all-to-all of %u rows was requested, but the object has space for only %u: create it with space for more", rows,
+          most_);
     }
     unsigned* const slots = slots_.on(which).local();
     unsigned* const sent = sent_.on(which).local();

@@ -37,7 +37,7 @@ int main() try {
   const auto run = [&](const char* name, void (*kernel)(unsigned*)) {
     unsigned count = 0;
     float time = 0;
-    for (int turn = 0; turn != 2; ++turn) {  // the first turn loads the kernel
+    for (int turn = 0; turn != 2; ++turn) {  // the first iteration loads the kernel
       membar::check(cudaMemset(counter, 0, sizeof(unsigned)));
       membar::check(cudaEventRecord(begin));
       membar::launch(membar::launch_config{blocks, threads}, kernel, counter);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar in a kernel that CuPy compiles at run time: a sum in one launch, because the last block sums the partial results of all blocks.
+"""membar in a kernel that CuPy compiles at run time: a sum in a single launch, in which the last block adds up the partial results of all blocks.
 
 `last_block` makes the partial sums of all blocks visible to the last one. CuPy includes libcu++, and membar needs no option except C++20.
 """

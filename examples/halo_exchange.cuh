@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Halo exchange: heat flow in a ring that is divided among GPUs. In each step a GPU puts its outermost cells, with a
-/// signal, into its neighbours' memory, and waits for the neighbours' cells. One kernel does all steps, without the host and
-/// without a barrier. The functions are templates on the backend: halo_exchange.cu runs them in one process, and
-/// halo_exchange_nvshmem.cu in one process for each GPU.
+/// Halo exchange: heat flow in a ring that is divided among GPUs. In each step, a GPU puts its outermost cells, with a signal,
+/// into its neighbours' memory, and waits for their cells. One kernel does all steps, without the host and without a barrier.
+/// The functions are templates on the backend: halo_exchange.cu runs them in one process, and halo_exchange_nvshmem.cu in one
+/// process per GPU.
 #pragma once
 
 #include <membar/symmetric/collective_launch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The halo exchange of halo_exchange.cuh over NVSHMEM, in one process for each of two GPUs, started without MPI: this program
+/// The halo exchange of halo_exchange.cuh over NVSHMEM, with one process for each of two GPUs. MPI is not needed: this program
 /// forks before any CUDA call, and PE 0 creates the job's id in a page that the processes share.
 #include <membar/symmetric/nvshmem_backend.cuh>
 
@@ -20,7 +20,7 @@ struct shared_page {
   symmetric::nvshmem_id id;
 };
 
-/// The process of PE `rank`. Returns its exit status.
+/// Runs the process of PE `rank`. Returns its exit status.
 int run(int rank, shared_page& page) try {
   alarm(120);  // Ends this process if its partner has failed.
   int devices = 0;

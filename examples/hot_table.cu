@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A kernel reads random entries of a table while it reads a stream of data once. With an access-policy window, the table stays
-/// in L2. The program creates a set-aside, launches the kernel with and without the window, and ends the set-aside.
+/// in L2. The program creates a set-aside, launches the kernel with and without the window, and removes the set-aside.
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>

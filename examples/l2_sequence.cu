@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The life of a persisting window on a stream. Ten launches read a hot table under the window, and another kernel reads the
-/// persisting lines. Then the window is turned off, the lines are reset to normal, and a third kernel may use all of L2.
-/// Compare the times: the gain of a window depends on the device and on the other traffic through L2.
+/// The life cycle of a persisting window on a stream. Ten launches read a hot table under the window, and another kernel reads
+/// the persisting lines. Then the window is turned off, the lines are reset to normal, and a third kernel can use all of L2.
+/// Compare the times: the gain from a window depends on the device and on the other traffic through L2.
 #include "l2_sequence.cuh"
 
 #include <membar/access_policy_window.hpp>

@@ -12,8 +12,8 @@
 constexpr unsigned blocks = 1056, threads = 256;
 using membar::check;
 
-/// Reads `count` elements once, and the mask + 1 entries of a table repeatedly: before an entry is read again, data of twice
-/// the table's size has passed through L2.
+/// Reads `count` elements once, and the mask + 1 entries of a table repeatedly: before an entry is read again, twice the
+/// table's size in other data has passed through L2.
 __global__ void scale(const float4* data, std::size_t count, const float4* table, unsigned mask, float* out) {
   float sum = 0.0F;
   for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; 2 * i < count; i += std::size_t{gridDim.x} * blockDim.x) {
@@ -45,7 +45,7 @@ __global__ void probe(const float4* table, unsigned mask, float* out) {
   *out = static_cast<float>(index);
 }
 
-/// `count` zeroed objects in the device's memory.
+/// Allocates `count` zeroed objects in device memory.
 template <class T>
 T* zeros(std::size_t count) {
   void* memory = nullptr;

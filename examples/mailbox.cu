@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A mailbox between host and device in mapped memory: the host posts questions, and a running kernel answers them. Data is
-/// written with plain stores; flags are released and acquired at system scope. Each flag has one writer, so loads and stores
-/// are sufficient.
+/// written with plain stores, and flags are released and acquired at system scope. Each flag has one writer, so loads and
+/// stores are sufficient.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>

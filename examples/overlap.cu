@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Overlap: a chain of small local kernels runs by itself, during a communication kernel in the same synchronization domain,
-/// and during a communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
+/// and during a communication kernel in the remote domain. At its end, a kernel waits for all writes in its own domain.
 #include <membar/device_guard.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
@@ -17,7 +17,7 @@ constexpr int chain_length = 500, local_words = 1024, far_words = 1 << 20;
 
 __global__ void work(int* local) { ++local[blockIdx.x * blockDim.x + threadIdx.x]; }
 
-/// Stores to memory of the host or of another device, repeatedly for a fixed time.
+/// Repeatedly stores to memory on the host or on another device, for a fixed time.
 __global__ void communicate(int* far, int tag) {
   for (const long long start = clock64(); clock64() - start < 600'000'000;) {  // cycles
     for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < far_words; i += 64 * 256) {

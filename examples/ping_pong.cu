@@ -16,8 +16,8 @@ using arrival = symmetric::signal<symmetric::set>;
 constexpr int rounds = 1000;
 constexpr std::size_t words = 1024;
 
-/// The other GPU writes `box`, and then sets `arrived` to the round. PE 0 sends first and PE 1 answers, so the box of
-/// a round has been read before the next one is sent. `seen` holds the number of wrong words and the nanoseconds per round.
+/// The other GPU writes `box`, and then sets `arrived` to the round. PE 0 sends first and PE 1 answers, so a round's message
+/// has been read before the next one is sent. `seen` holds the number of wrong words and the nanoseconds per round.
 template <class Backend>
 __global__ void play(span<int, Backend> box, span<int, Backend> message, span<arrival, Backend> arrived,
                      span<int, Backend> seen) {

@@ -53,7 +53,7 @@ class sums_of {
   void in_turn(Enqueue enqueue) {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(gpus_.device_of(self())));
     const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams use the object in turn.
+    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams take turns using the object.
     enqueue(stream);
   }
 

@@ -39,7 +39,7 @@ _made = {}  # The all-reduces that the operators use, by name.
 
 
 def extension(rank):
-    """Compiles the extension in the first process; the others use the compiled one."""
+    """Compiles the extension in the first process; the others load the result."""
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*torch.cuda.get_device_capability()))
     for turn in (True, False):
         if (rank == 0) == turn:
@@ -144,7 +144,7 @@ def main():
     alone = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus  # each process on its own GPU
     if alone:
         dist.init_process_group("nccl", device_id=device)
-    else:  # NCCL rejects this, and so does PyTorch's symmetric memory unless this option is set.
+    else:  # NCCL rejects this. PyTorch's symmetric memory also rejects it unless this option is set.
         os.environ["TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"] = "1"
         dist.init_process_group("gloo")
     count = dist.get_world_size()
@@ -154,7 +154,7 @@ def main():
 
     wrong = torch.zeros((), dtype=torch.int64, device=device)
     step = torch.zeros((), device=device)
-    # the first is reduced in one shot, the second in two
+    # the first vector is reduced in one shot, the second in two
     vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]
 
     def work():  # Small whole numbers, so that sums are exact.

@@ -20,7 +20,7 @@ class replayed_graphs {
     }
   }
 
-  /// Captures the work that `enqueue(stream)` enqueues, in a new stream of the device.
+  /// Captures the work that `enqueue(stream)` enqueues, using a new stream on the device.
   template <class Enqueue>
   void capture(int device, Enqueue enqueue) {
     const membar::device_guard there(device);
@@ -33,7 +33,8 @@ class replayed_graphs {
     membar::check(cudaStreamEndCapture(made.stream, &graph));
     membar::check(cudaGraphInstantiate(&made.graph, graph, 0));
     membar::check(cudaGraphDestroy(graph));
-    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs: it may wait for another GPU's graph.
+    membar::check(cudaGraphUpload(made.graph, made.stream));  // This must precede every launch, because a running graph may
+                                                              // wait for another.
     membar::check(cudaStreamSynchronize(made.stream));
   }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream whose kernels run in the remote domain for a scope. The program reads the domain of the stream and of a launch into
-/// it: before the scope, in it, after it, and after an exception has left the scope.
+/// A stream whose kernels run in the remote domain until the end of a scope. The program reads the domain of the stream, and of
+/// a launch into it, at four points: before the scope, inside it, after it, and after an exception has left it.
 #include <membar/launch.hpp>
 
 #include <cstdio>
 
 __global__ void communicate() {}
 
-/// Returns the domain in which a launch into `stream` runs. It captures a launch and reads the domain from the graph node.
+/// Returns the domain in which a launch into `stream` runs. Captures a launch and reads the domain from the graph node.
 membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
   membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   membar::launch(membar::launch_config{1, 1, stream}, communicate);

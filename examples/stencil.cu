@@ -26,7 +26,7 @@ __global__ void smooth(membar::read_only_span<float> in, float* out) {
   out[i] = sum;
 }
 
-/// Counts the accesses of a warp whose threads use different coefficients, for which constant memory is unsuitable.
+/// Counts the accesses by a warp whose threads use different coefficients. Constant memory is unsuitable for this.
 __global__ void count_divergent_use(unsigned* accesses) { *accesses = membar::distinct_in_warp(threadIdx.x % weights.size()); }
 
 int main() try {
@@ -50,7 +50,7 @@ int main() try {
   membar::launch(membar::launch_config{1, 32}, count_divergent_use, accesses.data());
   membar::check(cudaDeviceSynchronize());
 
-  std::printf("at 500: %.2f, smoothed %.2f (on a straight line it stays as it is)\n", static_cast<double>(in[500]),
+  std::printf("at 500: %.2f, smoothed %.2f (smoothing does not change a straight line)\n", static_cast<double>(in[500]),
               static_cast<double>(out[500]));
   std::printf("a warp whose threads index differently takes %u accesses\n", accesses[0]);
   return std::fabs(out[500] - in[500]) < 0.01F && accesses[0] == weights.size() ? 0 : 1;

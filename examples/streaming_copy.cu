@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy that leaves the caches to other kernels. The copy uses its data only once: it asks L1 not to keep the data and L2 to
-/// evict it first, and prefetches 256 bytes at a time. Other kernels' data stays in the caches.
+/// A copy that leaves the caches to other kernels. The copy uses its data only once, so it asks L1 not to keep the data and L2
+/// to evict the data first. It prefetches 256 bytes at a time. Other kernels' data stays in the caches.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
     return 77;
   }
   if (managed && !membar::managed_facts_of(0).concurrent_access) {
-    std::puts("SKIPPED: the host and kernels may not use managed memory at the same time here");
+    std::puts("SKIPPED: on this machine, the host and kernels cannot use managed memory at the same time");
     return 77;
   }
   const membar::mapped_memory<words> on_host(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A bounds check of a channel number that multiplies instead of dividing (pytorch #191618).
+// A bounds check on a channel number multiplies where it should divide (pytorch #191618).
 #include <membar/load_store.cuh>
 
 /// A pad has `size` signals, `world` per channel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread waits for a flag and bulk-copies the data that it announces without a proxy fence (DeepEP #621).
+// A thread waits for a flag and then, without a proxy fence, bulk-copies the data that the flag announces (DeepEP #621).
 #include "spin.cuh"
 
 #include <membar/bulk_copy.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid barrier with a fence before the arrival and none after the wait (mscclpp #395, #497).
+// A grid barrier with a fence before the arrival but none after the wait (mscclpp #395, #497).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

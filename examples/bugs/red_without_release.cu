@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks count themselves with `red` after they have written, and another block waits for the count (TensorRT-LLM #8612).
+// Blocks increment a counter with `red` after they have written, and another block waits for it (TensorRT-LLM #8612).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A block reduction that may not be called twice in a row, because it reuses its shared memory (cudf #13488).
+// A block reduction that must not be called twice in a row, because it reuses its shared memory (cudf #13488).
 
 template <bool Mended>
 __device__ unsigned sum_of_block(unsigned value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Each warp reads a mask in shared memory to see if it skips a tile; a fast warp writes the next mask (llama.cpp #13742).
+// Each warp reads a mask in shared memory to see whether to skip a tile; a fast warp writes the next mask (llama.cpp #13742).
 
 /// Thread t stands for a warp. A tile is skipped if no thread needs it.
 template <bool Mended>

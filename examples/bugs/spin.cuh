@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the kernels in this folder wait. On a GPU, every hang must end, so waits have a time limit.
+/// The wait loop that the kernels in this folder use. On a GPU, every hang must end, so the wait has a time limit.
 #pragma once
 
 #include <membar/device_clock.cuh>
 
-/// Repeats `done` until it returns true. After 0.2 seconds it adds one to `*late` and returns false.
+/// Calls `done` until it returns true. After 0.2 seconds, adds one to `*late` and returns false.
 ///
 /// In membar-check, clocks do not advance, so the time limit is never reached and the checker finds the endless loop.
 template <class Done>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tiles pass through one stage in shared memory. The wait before a refill leaves the newest copy out of the stage pending
+// Tiles pass through one stage in shared memory. The wait before a refill does not cover the newest copy out of the stage
 // (DeepEP #657).
 #include <membar/bulk_copy.cuh>
 #include <membar/fence.cuh>

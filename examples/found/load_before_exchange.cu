@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A Triton program as its threads execute it: under a lock, all threads load a counter, and one thread exchanges it.
+// A Triton program as its threads execute it: under a lock, all threads load a counter, and one thread's exchange updates it.
 
 /// The lock: one thread takes it, and passes the value that it found to the block's other threads through shared memory.
 __device__ void take(unsigned* lock) {

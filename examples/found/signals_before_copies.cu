@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs copy their inputs and use signals set and cleared by compare-and-swap, without a block barrier after the copies.
+// Two GPUs copy their inputs and use signals set and cleared with compare-and-swap, without a block barrier after the copies.
 
 __device__ void set_signal(unsigned* signal) {
   for (unsigned old = 1; old != 0;) {

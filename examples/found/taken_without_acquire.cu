@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A block polls for an arrival by compare-and-swap, and then reads. A compare-and-swap without an explicit order is relaxed.
+// A block polls for an arrival with compare-and-swap, and then reads. A compare-and-swap without an explicit order is relaxed.
 
 template <bool Fixed>
 __global__ void hand_over(int* tile, int* flag, int* out) {

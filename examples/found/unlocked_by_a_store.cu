@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks add under a lock taken by compare-and-swap and released by a store with a cache operator, which is weak.
+// Blocks add under a lock. They take it with compare-and-swap, and release it with a weak store (one with a cache operator).
 
 template <bool Fixed>
 __global__ void add_under_lock(int* lock, volatile int* sum) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// L2 access-policy windows, a launch attribute. A window is a range of addresses whose cache lines can persist in L2.
+/// L2 access-policy windows, which are a launch attribute. A window is a range of addresses whose cache lines can persist in
+/// L2.
 ///
 /// The hit ratio is the fraction of the accesses in the window to which L2 applies the hit property. The miss property applies
-/// to the remaining accesses. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an
+/// to the remaining accesses. Accesses outside the window are not affected. L2 keeps persisting lines in the part that an
 /// `l2_set_aside` reserves, so window size times hit ratio, summed over all concurrent kernels, should not exceed the
 /// set-aside. A window changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache
 /// Control". Requires compute capability 8.0.
@@ -28,8 +29,8 @@ enum class access_property {
 };
 
 /// An access-policy window as a value. It can be set on a launch (`launch_config::with`), a stream (`scoped_stream_attribute`)
-/// or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting a window that is off on a stream or
-/// node removes an earlier window there.
+/// or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting such a window on a stream or node
+/// removes any earlier window there.
 struct access_policy_window {
   const void* start = nullptr;
   std::size_t bytes = 0;  ///< 0 turns the window off
@@ -135,7 +136,7 @@ template <memory_range Range>
 }
 
 /// Returns a window over the same range as `window`, with the normal property. A kernel that runs with this window turns the
-/// persisting lines that it accesses back to normal. Persisting lines outside of the range do not change.
+/// persisting lines that it accesses back to normal. Persisting lines outside the range do not change.
 [[nodiscard]] constexpr access_policy_window back_to_normal(access_policy_window window) noexcept {
   window.hit = access_property::normal;
   window.miss = access_property::normal;
@@ -152,7 +153,7 @@ inline void reset_persisting_lines() {
   check(cudaCtxResetPersistingL2Cache(), "check with nvidia-smi that the CUDA driver and the device work");
 }
 
-/// Computes windows with the highest hit ratio at which the persisting part of a region still fits into the set-aside.
+/// Computes windows with the highest hit ratio for which the persisting part of a region still fits into the set-aside.
 ///
 /// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
 /// kernel may use. window_planning.hpp divides the set-aside among several kernels.

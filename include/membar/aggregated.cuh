@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic aggregation: the same result with fewer atomic operations, one per warp and address or one per block and bin.
+/// Atomic aggregation, which produces the same result with fewer atomic operations: one per warp and address, or one per block
+/// and bin.
 ///
-/// Aggregation pays off if lanes of a warp share an address, because the hardware would otherwise serialize their atomics.
-/// The loops that membar uses for some operations already merge lanes, but only after each lane has made one attempt. ptxas
-/// merges additions if it can see that all lanes use the same address.
+/// Aggregation pays off if a warp's lanes share an address, because the hardware would otherwise serialize their atomics. The
+/// loops that membar uses for some operations already merge lanes, but only after each lane has made one attempt. ptxas merges
+/// additions if it can see that all lanes use the same address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -34,11 +35,11 @@ using plus = combining_operation<detail::atom_op::add>;
 using minimum = combining_operation<detail::atom_op::min>;
 /// The larger of two values.
 using maximum = combining_operation<detail::atom_op::max>;
-/// Bitwise and.
+/// Bitwise AND.
 using bit_and = combining_operation<detail::atom_op::bitwise_and>;
-/// Bitwise or.
+/// Bitwise OR.
 using bit_or = combining_operation<detail::atom_op::bitwise_or>;
-/// Bitwise exclusive or.
+/// Bitwise exclusive OR.
 using bit_xor = combining_operation<detail::atom_op::bitwise_xor>;
 
 namespace detail {
@@ -81,7 +82,7 @@ enum class aggregation {
 
 namespace detail {
 
-/// Returns the `value` of lane `from`. The type may have any size.
+/// Returns lane `from`'s `value`. The type may have any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
   return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));
@@ -113,7 +114,7 @@ class lane_group {
   [[nodiscard]] __device__ bool leads() const noexcept { return leader() == lane_; }
 
   /// Executes a barrier among the lanes before the leader's operation if that operation releases, so that it also releases the
-  /// earlier accesses of the other lanes.
+  /// other lanes' earlier accesses.
   template <memory_order Order>
   __device__ void release() const noexcept {
     if constexpr (release_half(Order) != memory_order::relaxed) {
@@ -211,7 +212,7 @@ template <class T>
 
 }  // namespace detail
 
-/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that execute a call together on the same
+/// Performs the read-modify-writes of `atomic_ref` once for all lanes of a warp that together execute a call on the same
 /// object.
 ///
 /// Each lane receives the value before its own operation, as if the lanes had executed their operations one after the other in
@@ -277,11 +278,11 @@ class aggregated_ref {
   __device__ T fetch_min(T value, auto order) const noexcept { return fetch_combine(value, minimum{}, order); }
   /// Stores the larger of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_max(T value, auto order) const noexcept { return fetch_combine(value, maximum{}, order); }
-  /// Stores the bitwise and of the current value and `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise AND of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_and(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or of the current value and `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise OR of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_or(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or of the current value and `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise exclusive OR of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object
@@ -305,11 +306,11 @@ class aggregated_ref {
   __device__ void min(T value, auto order) const noexcept { combine(value, minimum{}, order); }
   /// Stores the larger of the current value and `value`. The order is relaxed or release.
   __device__ void max(T value, auto order) const noexcept { combine(value, maximum{}, order); }
-  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise AND of the current value and `value`. The order is relaxed or release.
   __device__ void bit_and(T value, auto order) const noexcept { combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise OR of the current value and `value`. The order is relaxed or release.
   __device__ void bit_or(T value, auto order) const noexcept { combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise exclusive OR of the current value and `value`. The order is relaxed or release.
   __device__ void bit_xor(T value, auto order) const noexcept { combine(value, membar::bit_xor{}, order); }
 
  private:
@@ -338,8 +339,8 @@ class aggregated_ref {
 ///
 /// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any
 /// thread calls `bins.add(bin, value)`, and all threads call `bins.flush<Scope>(target, order)`. `Operation` must be
-/// associative and commutative and have an identity element: bins are initialized with the identity, and `flush` skips bins
-/// that still hold it.
+/// associative and commutative, and must have an identity element: bins are initialized with the identity, and `flush` skips
+/// bins that still hold it.
 ///
 /// Synchronizes: values are combined with relaxed atomics at block scope. `flush` begins with a block barrier, so if the order
 /// is release, each of its operations releases the earlier accesses of all threads of the block. Requires: device code; all

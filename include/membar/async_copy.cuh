@@ -88,8 +88,7 @@ template <> struct ptx_remote_type<async_operation::add, unsigned long long> { s
 template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 // clang-format on
 
-/// Requires a type that a single `cp.async` can copy. Returns whether `T` is such a type, so that callers can avoid further
-/// error messages.
+/// Checks that a single `cp.async` can copy a `T`. Returns whether it can, so that callers can avoid further error messages.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -297,8 +296,8 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Requires a scope and an order that asynchronous operations on global memory support. Returns whether they are valid, so
-/// that callers can avoid further error messages.
+/// Checks that asynchronous operations on global memory support the scope and the order. Returns whether they do, so that
+/// callers can avoid further error messages.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
@@ -317,8 +316,8 @@ template <thread_scope Scope, class Order, bool Fits>
 ///
 /// To threads that acquire the value at `Scope`, the store releases everything that precedes the call in this thread. It is not
 /// ordered with anything that follows the call: a later load of `*to` by this thread may still read the old value, and a later
-/// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
-/// device register requires. Only a thread that reads the value can detect the store's completion.
+/// store to `*to` may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as
+/// a device register requires. Only a thread that reads the value can detect the store's completion.
 ///
 /// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability
 /// 10.0 (PTX ISA 8.7); `to` is in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX
@@ -352,8 +351,8 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
 }
 
 /// Applies `value` to the object in global memory at `to`, with an atomic operation that has release semantics. The thread does
-/// not wait for the update to be performed. The update releases and is ordered in the same way as an `async_store_release`. The
-/// operations and types are the same as for `async_reduce`.
+/// not wait for the update to be performed. The update has the same release semantics and ordering as an `async_store_release`.
+/// The operations and types are the same as for `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
 /// ISA 8.7); `to` is in global memory. Source: PTX ISA, "red.async".
@@ -393,8 +392,8 @@ __device__ constexpr void require_bulk_zero() noexcept {
 }  // namespace detail
 
 /// Writes zeros to `bytes` bytes of the block's shared memory at `to`. This is a weak store by the calling thread, in program
-/// order, through the generic proxy. Other threads see it after a barrier. A bulk copy that reads the bytes sees it after a
-/// proxy fence.
+/// order, through the generic proxy. Other threads see the zeros after a barrier. A bulk copy that reads these bytes sees the
+/// zeros after a proxy fence.
 ///
 /// PTX: `st.bulk.weak.shared::cta [to], bytes, 0`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.6); `bytes` is
 /// a multiple of 8, at most 2^24. Source: PTX ISA, "st.bulk".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations whose scope is part of the type and whose order each call specifies, for kernels and for the host.
+/// Atomic operations for kernels and for the host. The scope is part of the type, and each call specifies the order.
 ///
 /// On the device, a call compiles to a single instruction if the hardware has one. Otherwise it compiles to the sequence that
 /// `atomic_ref` lists: a fence and an instruction at seq_cst, a choice between two instructions, or a loop. An operation that
@@ -115,7 +115,7 @@ class atomic_ref {
     detail::require_aligned<sizeof(T)>(object_);
   }
   atomic_ref(const atomic_ref&) = default;
-  /// Assignment does not compile, because it could mean either rebinding the reference or storing a value. Use `store` to
+  /// Assignment does not compile, because it could mean either rebinding the reference or storing through it. Use `store` to
   /// change the value.
   MEMBAR_HOST_DEVICE atomic_ref& operator=(const atomic_ref&) = delete;
 
@@ -235,17 +235,17 @@ class atomic_ref {
     return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the current value and `value`, and returns the previous value.
+  /// Stores the bitwise AND of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_and(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_and>(value, said...);
   }
 
-  /// Stores the bitwise or of the current value and `value`, and returns the previous value.
+  /// Stores the bitwise OR of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_or(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_or>(value, said...);
   }
 
-  /// Stores the bitwise exclusive or of the current value and `value`, and returns the previous value.
+  /// Stores the bitwise exclusive OR of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_xor(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_xor>(value, said...);
   }
@@ -290,13 +290,13 @@ class atomic_ref {
     reduce<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise AND of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_and(operand value, auto... said) const noexcept { reduce<op::bitwise_and>(value, said...); }
 
-  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise OR of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_or(operand value, auto... said) const noexcept { reduce<op::bitwise_or>(value, said...); }
 
-  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
+  /// Stores the bitwise exclusive OR of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_xor(operand value, auto... said) const noexcept { reduce<op::bitwise_xor>(value, said...); }
 
   /// Stores the smaller of the current value and `value`. The order is relaxed or release.
@@ -313,8 +313,9 @@ class atomic_ref {
 
   /// Stores `function(value)` and returns the previous value, in a loop of relaxed compare-and-swap operations on the bits.
   ///
-  /// The fences for the order are outside of the loop. `function` may be called several times. Lanes of a warp that update the
-  /// same word may be merged into one attempt, which stores the result of applying their functions one after the other.
+  /// The fences for the order are outside the loop. `function` may be called several times. If several lanes of a warp update
+  /// the same word, their updates may be merged into one attempt, which stores the result of applying the lanes' functions one
+  /// after the other.
   template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
     detail::require_order<Order>();
@@ -348,9 +349,9 @@ class atomic_ref {
     }
   }
 
-  /// Does nothing, because `wait` polls; exists for code that is written for the interface of `std::atomic_ref`.
+  /// Does nothing, because `wait` polls; exists for code written against the interface of `std::atomic_ref`.
   MEMBAR_HOST_DEVICE void notify_one() const noexcept {}
-  /// Does nothing, because `wait` polls; exists for code that is written for the interface of `std::atomic_ref`.
+  /// Does nothing, because `wait` polls; exists for code written against the interface of `std::atomic_ref`.
   MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
 
  private:
@@ -445,8 +446,8 @@ class atomic_ref {
 };
 
 /// Returns a reference to `object`, which must be in global memory: `atomic_ref<T, thread_scope::device>(in_global(*pointer))`.
-/// Operations then need no code for other state spaces. Without this call, if the compiler does not know the state space, that
-/// code is the largest part of an operation. The call itself generates no instructions.
+/// Operations then need no code for other state spaces. Without this call, that code is the largest part of an operation if the
+/// compiler does not know the state space. The call itself generates no instructions.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -457,8 +458,8 @@ template <class T>
 
 /// An object that the threads in `Scope` access only with atomic operations.
 ///
-/// It has the operations of `atomic_ref`, which documents their synchronization and their machine code. It is neither copyable
-/// nor movable, has the same size as its value, and is aligned to that size.
+/// It has the operations of `atomic_ref`, which documents their synchronization and their machine code. An `atomic` is neither
+/// copyable nor movable, has the same size as its value, and is aligned to that size.
 ///
 /// The default constructor leaves the value uninitialized, so the object can be in `__shared__` memory. One thread must store a
 /// value and execute a barrier before other threads use it.
@@ -563,7 +564,8 @@ atomic_ref(T&) -> atomic_ref<T>;
 template <class T>
 atomic(T) -> atomic<T>;
 
-// Operators are deleted, because they cannot specify an order. They are declared so that the compiler's message explains this.
+// Operators are deleted, because they cannot specify an order. The declarations exist so that the compiler's message explains
+// this.
 
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }

@@ -13,8 +13,8 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The kind of an operation on an object. `load_or_store` is a load or store that is relaxed or stronger; the others are
-/// read-modify-writes.
+/// The kind of operation that is performed on an object. `load_or_store` is a load or store that is relaxed or stronger; the
+/// others are read-modify-writes.
 enum class atomic_operation {
   load_or_store,
   integer_add,
@@ -75,7 +75,7 @@ struct atomic_use {
   bool returns_value = true;  ///< false for a reduction
 };
 
-/// The location of memory.
+/// The kind of memory that an object is in.
 enum class memory_kind { device, mapped, managed, pageable };
 
 /// A link between a device and the memory, and the atomic operations that the link supports.
@@ -179,7 +179,7 @@ template <class T>
   return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
 }
 
-/// The instructions come from the same table that the device code uses to select them.
+/// Returns the instructions for `use`, from the same table that the device code uses to select them.
 [[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
   const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
                         use.operation == atomic_operation::float_max;
@@ -219,7 +219,7 @@ template <class T>
   return needed;
 }
 
-/// The capabilities that a link must provide for all instructions of an operation.
+/// Returns the capabilities that a link must provide for all of an operation's instructions.
 [[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
   unsigned needed = 0;
   const atomic_instructions instructions = instructions_of(use);
@@ -235,8 +235,8 @@ template <class T>
 
 }  // namespace detail
 
-/// Returns whether `use` at system scope is atomic with respect to all processors that use the object concurrently according to
-/// `facts`.
+/// Returns whether `use` at system scope is atomic with respect to all processors that, according to `facts`, use the object
+/// concurrently.
 [[nodiscard]] constexpr atomicity atomicity_of(const atomicity_facts& facts, const atomic_use& use) noexcept {
   const bool alone = !facts.with_host && !facts.with_peer;
   switch (facts.kind) {

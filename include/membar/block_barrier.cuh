@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The numbered barriers of a block, which synchronize some of its warps: producers arrive and continue, and consumers wait.
-/// `elect_one` elects one thread of a warp.
+/// A block's numbered barriers, each of which synchronizes some of the block's warps: producers arrive and continue, and
+/// consumers wait. `elect_one` elects one thread of a warp.
 #pragma once
 
 #include <membar/cluster_barrier.cuh>
@@ -77,8 +77,8 @@ class named_barrier {
   unsigned threads_;
 };
 
-/// Returns whether the hardware elects the calling thread from the threads in `mask`, all of which must call this function. It
-/// elects the same thread in every call with this mask.
+/// Returns whether the hardware elects the calling thread from the threads in `mask`, all of which must call this function. The
+/// hardware elects the same thread in every call with this mask.
 ///
 /// The election does not synchronize: use `__syncwarp` to make a thread's writes visible to the elected thread.
 ///

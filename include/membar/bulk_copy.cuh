@@ -171,8 +171,8 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// Like `bulk_store`, but copies only some bytes of each group of 16: bit i of `mask` selects byte i. The other bytes of `to`
-/// are not written.
+/// Like `bulk_store`, but copies only some of the bytes in each group of 16: bit i of `mask` selects byte i. The other bytes of
+/// `to` are not written.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute
 /// capability 10.0 (PTX ISA 8.6).
@@ -229,8 +229,8 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Requires an operation that bulk reductions support for the type. Returns whether they support it, so that callers can avoid
-/// further error messages.
+/// Checks that bulk reductions support the operation for the type. Returns whether they do, so that callers can avoid further
+/// error messages.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>,
@@ -247,7 +247,7 @@ template <auto Operation, class T>
 
 /// Combines `bytes` bytes of the block's shared memory at `from` into global memory at `to`, element by element. The reduction
 /// belongs to a group of the calling thread. Each element is updated by a relaxed atomic operation at device scope. The update
-/// is atomic only with respect to other bulk copies, because an ordinary atomic operation on the same memory uses another
+/// is atomic only with respect to other bulk copies, because an ordinary atomic operation on the same memory uses a different
 /// proxy.
 ///
 /// `T` must be a 32-bit unsigned integer (all operations), a 64-bit unsigned integer (all but inc and dec), a 32-bit or 64-bit
@@ -309,10 +309,10 @@ __device__ inline void bulk_wait() noexcept {
 /// Waits until the sources of all of the thread's groups except the newest `Pending` have been read, so that they may be
 /// overwritten. The data that these copies write may not be visible to any thread yet.
 ///
-/// In a ring of stages, copies out of a stage may be pending while other stages are filled. The stage to be filled next must
-/// not be among the newest `Pending` groups.
+/// In a ring of stages, copies out of a stage may be pending while other stages are filled. The copy out of the stage that is
+/// filled next must not be in one of the newest `Pending` groups.
 ///
-/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. No time limit applies.
+/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. The wait has no time limit.
 template <int Pending = 0>
 __device__ inline void bulk_wait_read() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions that move or mark cache lines without reading or writing data: prefetch, priority, discard.
+/// Instructions that move or mark cache lines without reading or writing data: prefetches, priority changes and discards.
 ///
 /// These instructions apply to global memory. They do not order accesses. Only `discard_l2` changes what a later load reads.
 #pragma once
@@ -55,7 +55,7 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
                : "memory");
 }
 
-/// Prefetches the tensor map at `map` for a later tensor copy, so that the first copy of a kernel does not have to wait for it.
+/// Prefetches the tensor map at `map` for a later tensor copy, so that a kernel's first copy does not have to wait for the map.
 ///
 /// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` is a generic address in parameter, constant or global
 /// memory. Source: PTX ISA, "prefetch".
@@ -66,7 +66,7 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to prefetch the `bytes` bytes at `address` into L2. A single thread requests all of them. Their arrival cannot be
+/// Starts prefetching the `bytes` bytes at `address` into L2. A single thread requests all of them. Their arrival cannot be
 /// detected.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; the address and the size are multiples
@@ -77,7 +77,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) n
   // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
 }
-/// Starts to prefetch the `bytes` bytes at `address` into L2, with an L2 policy.
+/// Starts prefetching the `bytes` bytes at `address` into L2, with an L2 policy.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; the address and
 /// the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -89,7 +89,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
                "r"(bytes), "l"(policy.bits())
                : "memory");
 }
-/// Starts to prefetch the `Bytes` bytes at `address` into L2, with an L2 policy if one is passed. The size is checked at
+/// Starts prefetching the `Bytes` bytes at `address` into L2, with an L2 policy if one is passed. The size is checked at
 /// compile time.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; the address

@@ -32,7 +32,7 @@ enum class cache_operator {
   ca,  ///< for loads: caches the line at all levels
   cg,  ///< caches the line in L2 but not in L1
   cs,  ///< for data used once: evicts the line first
-  lu,  ///< for loads: the last use of the line
+  lu,  ///< for loads: marks the last use of the line
   cv,  ///< for loads: fetches the data again and ignores cached copies
   wb,  ///< for stores: writes back
   wt   ///< for stores: writes through L2 to host memory
@@ -96,11 +96,11 @@ MEMBAR_CONSTANT cache_operator_hint<cache_operator::wb> wb{};
 MEMBAR_CONSTANT cache_operator_hint<cache_operator::wt> wt{};
 }  // namespace cache_op
 
-/// A load that misses L2 brings in the aligned 64-byte block that contains the address.
+/// Makes a load that misses L2 fetch the aligned 64-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<64> prefetch_64B{};
-/// A load that misses L2 brings in the aligned 128-byte block that contains the address.
+/// Makes a load that misses L2 fetch the aligned 128-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
-/// A load that misses L2 brings in the aligned 256-byte block that contains the address.
+/// Makes a load that misses L2 fetch the aligned 256-byte block that contains the address.
 MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {
@@ -114,8 +114,8 @@ MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 
 /// The fraction of addresses that receive a policy's primary priority: greater than 0 and at most 1.
 ///
-/// It can be constructed from a constant. A constant that is out of range, or a value that is not a constant, does not compile,
-/// and the compiler's message names the rule and `at_run_time`.
+/// A fraction can be constructed from a constant. A value that is not a constant, or is out of range, does not compile; the
+/// compiler's message then names the rule and `at_run_time`.
 class hit_fraction {
  public:
   template <class T, class Rule = detail::needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time>
@@ -146,8 +146,8 @@ class hit_fraction {
 
 /// An L2 policy in the form that accesses accept: 64 opaque bits, created by a `cache_policy` or a `cache_policy_range`.
 ///
-/// Creating a policy takes an instruction, so create it once, before the loop. It can be passed to functions, and to kernels on
-/// the same device. Requires: compute capability 8.0.
+/// Creating a policy takes an instruction, so create the policy once, before the loop. A policy can be passed to functions, and
+/// to kernels on the same device. Requires: compute capability 8.0.
 class l2_policy {
  public:
   /// Constructs a policy from these bits. interop/annotated_ptr.cuh uses this to convert a `cuda::access_property`.

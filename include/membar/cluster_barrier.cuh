@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barrier of a thread block cluster, the rank and the count of its blocks, and access to their shared memory.
+/// The barrier of a thread block cluster, the ranks and the number of its blocks, and access to the blocks' shared memory.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -45,7 +45,7 @@ class [[nodiscard(
 };
 
 namespace detail {
-/// Only `cluster_arrive` can create an arrival, through this class.
+/// Allows only `cluster_arrive` to create an arrival.
 struct cluster_arrivals {
   [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
 };
@@ -119,7 +119,8 @@ template <bool Needed = true>
 }
 
 /// Returns a pointer to the object that corresponds to `*own` in the shared memory of the cluster's block `rank`. Operations on
-/// it that order other accesses require cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
+/// that object that order other accesses require cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own,
+/// rank))`.
 ///
 /// The other block must have started and must not have exited: call `cluster_sync` before the first use and after the last.
 ///

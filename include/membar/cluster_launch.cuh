@@ -28,9 +28,10 @@ __device__ constexpr void require_launch_control() noexcept {
 
 /// The response to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster it was.
 ///
-/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase. Before another
-/// `cancel_launch` may write it, each thread that read it must execute `proxy_fence<proxy::async_shared_block>` (fence.cuh) and
-/// then a barrier. Source: PTX ISA, "clusterlaunchcontrol.query_cancel".
+/// The response is written through the async proxy, and may be read after a wait that acquires the mbarrier's phase. Before
+/// another `cancel_launch` may overwrite the response, each thread that read it must execute
+/// `proxy_fence<proxy::async_shared_block>` (fence.cuh) and then a barrier. Source: PTX ISA,
+/// "clusterlaunchcontrol.query_cancel".
 class alignas(16) cancelled_launch {
  public:
   /// Returns whether a cluster was cancelled. If not, `cancel_launch` must not be called again.
@@ -80,7 +81,7 @@ class alignas(16) cancelled_launch {
 /// acquires the phase sees the response.
 ///
 /// One thread of the cluster must make the call, with an `answer` and a `barrier` of its own block. The call orders nothing
-/// else: a cancelled block has not executed anything and never will.
+/// else, because a cancelled block has not executed anything and never will.
 ///
 /// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one
 /// instruction. Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".

@@ -15,8 +15,8 @@ namespace membar {
 inline namespace v0_3 {
 
 /// Returns how many blocks of `kernel` the current device can hold at the same time, if nothing else is running on it. For
-/// clusters of more than one block, it counts only whole clusters. Their size is the cluster size that the kernel was compiled
-/// for, or `cluster` if there is none.
+/// clusters of more than one block, only whole clusters count. The cluster size is the size that the kernel was compiled for,
+/// or `cluster` if it was compiled for none.
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
                                           cluster_dimensions cluster = {1, 1, 1}) {
@@ -64,12 +64,12 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
   }
 }
 
-/// Launches a kernel whose blocks wait for each other. It uses a cooperative launch, for which CUDA guarantees that all blocks
-/// are resident at the same time.
+/// Launches a kernel whose blocks wait for each other. The launch is cooperative, so CUDA guarantees that all blocks are
+/// resident at the same time.
 ///
-/// Errors: throws `error` without launching if the device cannot hold the grid, and throws the errors of `launch`. It cannot
-/// detect a running kernel that never ends; such a kernel delays the launch forever. If grids on several devices wait for each
-/// other, the host must launch all of them before it waits for any.
+/// Errors: throws `error` without launching if the device cannot hold the grid, and throws the errors of `launch`. The function
+/// cannot detect a running kernel that never ends; such a kernel delays the launch forever. If grids on several devices wait
+/// for each other, the host must launch all of them before it waits for any.
 template <class... Attributes, class... Parameters>
 void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
                         std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {

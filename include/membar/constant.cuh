@@ -34,7 +34,7 @@ inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
 /// A table in constant memory. Declare it at namespace scope: `__constant__ membar::constant_table<float, 9> weights;`.
 ///
 /// Other source files declare it as `extern __constant__ membar::constant_table<float, 9> weights;`. All of these files must be
-/// compiled as relocatable device code (`-rdc=true`). The values are undefined until an `upload`.
+/// compiled as relocatable device code (`-rdc=true`). The values are undefined until the first `upload`.
 /// Requires: at most 64 KiB; a trivially copyable element without an initializer; an index below `Size`.
 template <class T, std::size_t Size>
 struct constant_table {
@@ -49,14 +49,14 @@ struct constant_table {
   /// The number of elements.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr std::size_t size() noexcept { return Size; }
 
-  /// Returns the element at `index`. The access costs one transaction per distinct index among the threads of the warp.
+  /// Returns the element at `index`. The access costs one transaction per distinct index among the warp's threads.
   [[nodiscard]] __device__ const T& operator[](std::size_t index) const noexcept { return values[index]; }
 
-  /// Returns the element at an index that all active threads of the warp share, in one access. Builds with assertions check the
-  /// index.
+  /// Returns, in a single access, the element at an index that all active threads of the warp share. Builds with assertions
+  /// check the index.
   [[nodiscard]] __device__ const T& broadcast(std::size_t index) const noexcept;
 
-  /// Returns the element at a constant index, which all threads share, in one access.
+  /// Returns, in a single access, the element at a constant index, which all threads share.
   template <std::size_t Index>
   [[nodiscard]] __device__ const T& broadcast() const noexcept {
     static_assert(Index < Size, "membar: the index is past the end of the constant table");
@@ -102,8 +102,8 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   }
 }
 
-/// Returns the address from which a copy in `stream` reads `values`. This is the address of `values` itself, unless the stream
-/// is being captured: then it is the address of a copy that lives as long as the graph, because the graph reads the
+/// Returns the address from which a copy in `stream` reads `values`. This is the address of `values` itself unless the stream
+/// is being captured. In that case, it is the address of a copy that lives as long as the graph, because the graph reads the
 /// values at each launch.
 [[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -150,10 +150,11 @@ template <class Range>
 
 /// Copies `count` values into `table` starting at element `first`, in stream order: kernels that are enqueued later read them.
 ///
-/// It writes only to the current device's copy of the table. If `values` is in pinned memory, the call returns immediately, and
-/// the memory must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values passed to
-/// this call. No kernel that reads the table may run at the same time, because constant memory must not change while a kernel
-/// reads it. Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
+/// The call writes only to the current device's copy of the table. If `values` is in pinned memory, the call returns
+/// immediately, and the memory must not change until the copy is complete. In a captured stream, the graph keeps a copy of the
+/// values passed to this call. No kernel that reads the table may run at the same time, because constant memory must not change
+/// while a kernel reads it. Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases
+/// nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {
@@ -193,8 +194,8 @@ void upload(const constant_table<T, Size>& table, const U (&values)[Count], stre
 /// Copies a `std::array`, a `std::vector`, a `std::span`, or another range with `data()` and `size()` into `table` in stream
 /// order.
 ///
-/// The type is checked at compile time, as is the size if the type fixes it. Errors: the sizes differ, or a CUDA error occurs.
-/// In both cases nothing is copied.
+/// The type is checked at compile time. The size is also checked then if the type fixes it. Errors: the sizes differ, or a CUDA
+/// error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size, class Range>
   requires requires(const Range& values) {
     sizeof(*values.data());
@@ -215,7 +216,7 @@ void upload(const constant_table<T, Size>& table, const Range& values, stream_ha
 /// Returns the address of `table` in the current device's global memory, through which a kernel can write to it.
 ///
 /// Such a write and a read through the table use different proxies, and no fence orders them. The kernel that reads must follow
-/// the kernel that writes in the stream. Errors: the table is not `__constant__`.
+/// the kernel that writes in the stream. Errors: `table` was not declared `__constant__`.
 template <class T, std::size_t Size>
 [[nodiscard]] T* global_address_of(const constant_table<T, Size>& table) {
   void* address = nullptr;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Programmatic dependent launch from within kernels: waiting for preceding kernels, and letting dependent kernels start.
+/// The device side of programmatic dependent launch: waiting for preceding kernels, and letting dependent kernels start.
 ///
-/// A kernel launched with `programmatic_stream_serialization` (launch_attribute.hpp), or through a programmatic edge of a
-/// graph, may start before the kernel that it depends on has ended. The two kernels are not ordered until the later one calls
+/// A kernel launched with `programmatic_stream_serialization` (launch_attribute.hpp), or through a programmatic graph edge, may
+/// start before the kernel that it depends on has ended. The two kernels are not ordered until the later one calls
 /// `wait_for_prerequisites`.
 #pragma once
 

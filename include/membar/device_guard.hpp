@@ -56,7 +56,7 @@ class device_switch {
 
 /// Makes `device` current for the calling thread. The destructor makes the thread's previous context current again, whether it
 /// was a device's primary context or a context that the program created with the driver API. If `device` is already current,
-/// nothing changes. Errors: the device does not exist.
+/// the guard has no effect. Errors: the device does not exist.
 class device_guard {
  public:
   [[nodiscard("destroying this object makes the previous device current again: give the object a name")]] explicit device_guard(

@@ -16,7 +16,7 @@ inline namespace v0_3 {
 /// PTX has no proxy fence for constant memory, textures and surfaces: through these paths, only a later kernel may read what
 /// ordinary stores wrote.
 enum class proxy {
-  alias,                 ///< another virtual address of the same memory
+  alias,                 ///< another virtual address for the same memory
   async,                 ///< asynchronous copies (bulk and tensor) and matrix operations, in every state space
   async_global,          ///< `async`, for accesses to global memory only
   async_shared_block,    ///< `async`, for accesses to the block's own shared memory only
@@ -50,8 +50,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Requires an acquire or release order. Returns whether the order is one of these, so that callers can avoid further error
-/// messages.
+/// Checks that the order is acquire or release. Returns whether it is, so that callers can avoid further error messages.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,

@@ -37,7 +37,7 @@ struct kernel_occupancy {
   }
 };
 
-/// Returns the resources of `kernel` on the current device. It loads the kernel.
+/// Returns the resources of `kernel` on the current device. The call loads the kernel.
 template <class... Parameters>
 [[nodiscard]] kernel_resources kernel_resources_of(void (*kernel)(Parameters...)) {
   cudaFuncAttributes attributes{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Properties of a device's L2: its size, its limits, and whether a program can set aside a part of it.
+/// Properties of a device's L2: its size, its limits, and whether a program can set aside part of it.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -11,14 +11,14 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The properties of a device's L2, in bytes. It is a plain value, so that checks that depend on it can be tested without the
+/// The properties of a device's L2, in bytes. This is a plain value, so that checks that depend on it can be tested without the
 /// hardware.
 struct l2_facts {
   int device = 0;
   std::size_t l2_bytes = 0;
-  /// The largest set-aside for persisting lines, or 0 if the device has none.
+  /// The largest possible set-aside for persisting lines, or 0 if the device supports none.
   std::size_t max_set_aside = 0;
-  /// The largest access-policy window, or 0 if the device has none.
+  /// The largest possible access-policy window, or 0 if the device supports none.
   std::size_t max_window = 0;
   /// The current set-aside: the device's limit for persisting lines.
   std::size_t set_aside = 0;

@@ -48,7 +48,7 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
 
 /// The lock that protects all accounts and the limits that they represent. A thread that finds it locked sleeps. Code that
 /// holds the lock must not call the handler for failed restores, because the handler may use set-asides itself. This is not a
-/// std::mutex, because including <mutex> costs more than this header.
+/// std::mutex, because including <mutex> would cost more compile time than this header.
 class l2_accounts_guard {
  public:
   l2_accounts_guard() noexcept { pthread_mutex_lock(&membar_process_l2_accounts_v1.lock); }

@@ -40,8 +40,8 @@ template <class First, class Second>
   return false;
 }
 
-/// One attribute of a configuration. A configuration inherits from one holder per attribute, so that each attribute can be
-/// found by its type.
+/// Holds one attribute of a configuration. A configuration inherits from one holder per attribute, so that each attribute can
+/// be found by its type.
 template <class Attribute>
 struct attribute_holder {
   Attribute value;
@@ -155,8 +155,8 @@ template <class To, class From>
   }
 }
 
-/// An argument of a launch, converted to the type of its kernel parameter as in brace-initialization: a conversion that may
-/// change a number's value is rejected, unless the value is a constant that the parameter can hold.
+/// A launch argument, converted to the type of its kernel parameter as in brace-initialization. A conversion that may change a
+/// number's value is rejected unless the value is a constant that the parameter can hold.
 template <class Parameter>
 struct lossless_argument {
   template <class Argument>
@@ -227,7 +227,7 @@ inline void check_preferred(const preferred_cluster_dimensions& preferred, const
     throw error(
         cudaErrorInvalidValue,
         "membar: the preferred cluster dimensions are %u, %u, %u, but the cluster dimensions are %u, %u, %u: use multiples "
-        "of the latter in x and y, and the same z",
+        "of the cluster dimensions in x and y, and the same z",
         preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
   }
 }
@@ -243,7 +243,7 @@ template <class Wanted>
   return get_attribute<Wanted>(launch.stream);
 }
 
-/// Returns the physical domain in which the launch runs. The launch's own attributes take precedence over the stream's.
+/// Returns the launch's physical domain. The launch's own attributes take precedence over the stream's.
 [[nodiscard]] inline int physical_domain_of(const cudaLaunchConfig_t& launch) {
   return sync_domain_count() == 1 ? 0 : effective<sync_domain_map>(launch).physical(effective<sync_domain>(launch));
 }

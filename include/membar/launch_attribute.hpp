@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Launch attributes as types. For each attribute, this header defines a type, the places (launch, stream, graph kernel node)
-/// in which CUDA accepts it, and the calls that set it there and read it back.
+/// where CUDA accepts it, and the calls that set it there and read it back.
 ///
 /// When a launch is captured, the graph node receives the attributes of the launch and, for attributes that the launch does not
 /// name, the attributes of the stream. From then on, only the node's attributes apply: the attributes of the stream that
@@ -32,8 +32,8 @@ struct cooperative {
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
 };
 
-/// Blocks per thread block cluster. Each member must divide the corresponding dimension of the grid. Requires compute
-/// capability 9.0.
+/// The number of blocks per thread block cluster, in each dimension. Each member must divide the corresponding dimension of the
+/// grid. Requires compute capability 9.0.
 struct cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -72,7 +72,7 @@ struct launch_completion_event {
 /// z, and divide the grid's dimensions. The launch also needs `cluster_dimensions`.
 ///
 /// Requires compute capability 10.0. On older devices, membar reports an error, because CUDA may silently ignore the attribute:
-/// on an H200, it accepts the attribute on a launch without an error, but the node of the captured launch does not have it.
+/// on an H200, CUDA accepts the attribute on a launch without an error, but the captured launch's node does not have it.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -89,8 +89,8 @@ struct shared_memory_carveout {
 #if CUDART_VERSION >= 13000
 /// A hint to distribute the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
-/// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, rejects it on
-/// streams, and cannot read it back from either launches or nodes.
+/// CUDA documents this attribute for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes,
+/// rejects it on streams, and cannot read it back from either launches or nodes.
 struct nvlink_centric_scheduling {
   bool enabled = true;
   friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;
@@ -123,7 +123,7 @@ enum class synchronization_policy {
   blocking_sync = cudaSyncPolicyBlockingSync
 };
 
-/// The places in which CUDA accepts an attribute.
+/// The places where CUDA accepts an attribute.
 struct attribute_places {
   bool launch = false;
   bool stream = false;
@@ -319,14 +319,14 @@ struct attribute_traits<shared_memory_opt_in> {
       throw error(cudaErrorInvalidValue,
                   "membar: a launch with %zu bytes of dynamic shared memory, in addition to the kernel's %zu static bytes, was "
                   "requested, "
-                  "but a block on device %d can have at most %zu in total: ask for at most %zu",
+                  "but a block on device %d can have at most %zu in total: request at most %zu",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
     // Always set the limit to its maximum, so that threads that launch the kernel with different sizes do not undo each other's
     // permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
-            "ask for less dynamic shared memory");
+            "request less dynamic shared memory");
     }
   }
 };
@@ -387,8 +387,7 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute that is valid on streams. Returns whether it is valid there, so that callers can avoid further error
-/// messages.
+/// Checks that the attribute is valid on streams. Returns whether it is, so that callers can avoid further error messages.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
@@ -399,7 +398,7 @@ template <class Attribute>
   return legal_on_a_stream<Attribute>;
 }
 
-/// Requires an attribute that is valid on graph kernel nodes. Returns whether it is valid there.
+/// Checks that the attribute is valid on graph kernel nodes. Returns whether it is.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_graph_node() {
   static_assert(!is_physical_domain<Attribute>,
@@ -410,7 +409,7 @@ template <class Attribute>
   return legal_on_a_graph_node<Attribute>;
 }
 
-/// Requires a type in which an attribute can be read back. Returns whether `Attribute` is such a type.
+/// Checks that an attribute can be read back as an `Attribute`. Returns whether it can.
 template <class Attribute>
 [[nodiscard]] consteval bool require_readable_back() {
   static_assert(readable_back<Attribute>, "membar: read this attribute back as a type that can hold any of its values");

@@ -48,7 +48,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 /// At most one of each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy,
 /// a prefetch size, and for 32 bytes an L2 eviction priority.
 ///
-/// It does not synchronize, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, with
+/// The load does not synchronize and, like any plain load, races with a concurrent store. PTX: `ld.weak{.global.HINTS}.T`, with
 /// `.v4.b32` and `.v8.b32` for 16 and 32 bytes. Requires: the same as `load`; 32 bytes require compute capability 10.0. Source:
 /// PTX ISA, "ld".
 template <class T, class... Said>
@@ -89,7 +89,7 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 ///
 /// The hints of `load_weak`, except the prefetch size, may come after the value.
 ///
-/// It does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
+/// The store does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>
 __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,

@@ -3,12 +3,12 @@
 /// Host memory that devices read and write in place (zero-copy). The memory is pinned, and is mapped at one address for the
 /// host and the devices.
 ///
-/// Every access by a device crosses the link to the host. Use it for data that is accessed once, for a small part of large
-/// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the full bandwidth
-/// of the link. The writes of host and device are ordered only by operations at system scope and by synchronization, and only in
-/// ordinary host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own type,
-/// `write_combined_memory`, whose `publish` orders the writes. Whether a read-modify-write is atomic with respect to the host
-/// depends on the link: see atomicity.hpp.
+/// Every access by a device crosses the link to the host. Use mapped memory for data that is accessed once, for a small part of
+/// large data, or for words that host and device exchange while both are running. Copies from pinned memory reach the full
+/// bandwidth of the link. The writes of host and device are ordered only by operations at system scope and by synchronization,
+/// and only in ordinary host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own
+/// type, `write_combined_memory`, whose `publish` orders the writes. Whether a read-modify-write is atomic with respect to the
+/// host depends on the link: see atomicity.hpp.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>

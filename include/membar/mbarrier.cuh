@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// mbarriers: barriers in shared memory at which threads arrive without waiting, and on which asynchronous copies complete.
+/// mbarriers: barriers in shared memory where threads arrive without waiting, and asynchronous copies complete.
 ///
 /// In each of its phases, an mbarrier counts two things: pending arrivals, and bytes that asynchronous copies have not
 /// delivered yet. The phase is complete when both counts are zero. The next phase then begins with the same number of expected
@@ -28,8 +28,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Requires an order that is valid for an arrival. Returns whether it is valid, so that callers can avoid further error
-/// messages.
+/// Checks that the order is valid for an arrival. Returns whether it is, so that callers can avoid further error messages.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -38,7 +37,7 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Requires an order that is valid for a wait. Returns whether it is valid.
+/// Checks that the order is valid for a wait. Returns whether it is.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
@@ -62,7 +61,7 @@ template <class Order, bool BeforeHopper>
 
 }  // namespace detail
 
-/// The phase of an mbarrier in which an arrival was counted. A thread can wait for it.
+/// The phase of an mbarrier in which an arrival was counted. A thread can wait for this phase.
 class mbarrier_token {
  public:
   /// Returns the state in the representation of PTX and `cuda::barrier`.
@@ -98,13 +97,13 @@ class pending_token : public mbarrier_token {
 };
 
 /// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block in the cluster.
-/// Waiting is not among them, because a thread can wait only on mbarriers of its own block.
+/// Waiting is not one of them, because a thread can wait only on mbarriers of its own block.
 ///
 /// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait at cluster scope, so the mbarrier must have
 /// cluster scope. Source: PTX ISA, "mbarrier.arrive".
 class remote_mbarrier {
  public:
-  /// Arrives `count` times. With `release`, it synchronizes with the waits that acquire the phase.
+  /// Arrives `count` times. With `release`, the arrival synchronizes with the waits that acquire the phase.
   ///
   /// PTX: `mbarrier.arrive.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], count`.
   template <class Order>
@@ -117,7 +116,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Arrives once and expects `bytes` more bytes in the phase of the arrival. It synchronizes like `arrive`.
+  /// Arrives once and expects `bytes` more bytes in the arrival's phase. It synchronizes like `arrive`.
   ///
   /// PTX: `mbarrier.arrive.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -143,7 +142,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Like `arrive_drop`, and also expects `bytes` more bytes in the phase of the arrival.
+  /// Like `arrive_drop`, but also expects `bytes` more bytes in the arrival's phase.
   ///
   /// PTX: `mbarrier.arrive_drop.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -191,8 +190,8 @@ class remote_mbarrier {
 ///
 /// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each scope includes the other's thread.
 /// A fence before a relaxed arrival and a fence after a relaxed wait have the same effect. The completion of an asynchronous
-/// copy synchronizes with each wait that acquires its phase, regardless of the scope: the data of the copy is then visible
-/// without a proxy fence. The completion does not order any other access of the thread that started the copy.
+/// copy synchronizes with each wait that acquires its phase, regardless of the scope: the copy's data is then visible without a
+/// proxy fence. The completion does not order any other access of the thread that started the copy.
 ///
 /// Requires: shared memory; at block scope, compute capability 8.0 for `init`, `arrive(release)`, `arrive_no_complete`,
 /// `arrive_drop(release)`, and `test_wait` and `wait` with `acquire`; 9.0 for everything else. A phase expects 1 to 2^20 - 1
@@ -222,8 +221,8 @@ class alignas(8) mbarrier {
   /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread must call it before any other
   /// use.
   ///
-  /// It does not synchronize: it must be followed by a block barrier. If another block or an asynchronous copy uses the
-  /// mbarrier, `mbarrier_init_fence` (fence.cuh) must precede that barrier.
+  /// The call does not synchronize, so it must be followed by a block barrier. If another block or an asynchronous copy uses
+  /// the mbarrier, `mbarrier_init_fence` (fence.cuh) must precede that barrier.
   __device__ void init(unsigned expected) noexcept {
     // mbarrier.init.shared::cta.b64 [addr], count;  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
@@ -236,7 +235,7 @@ class alignas(8) mbarrier {
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
   }
 
-  /// Arrives once and returns the phase. With `release`, it synchronizes with the waits that acquire this phase.
+  /// Arrives once and returns the phase. With `release`, the arrival synchronizes with the waits that acquire this phase.
   template <class Order>
   __device__ mbarrier_token arrive(Order) noexcept {
     unsigned long long state = 0;
@@ -294,7 +293,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Like `arrive_drop`, and also expects `bytes` more bytes in the phase of the arrival, before arriving.
+  /// Like `arrive_drop`, but also expects `bytes` more bytes in the arrival's phase, before arriving.
   template <class Order>
   __device__ mbarrier_token arrive_drop_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -343,7 +342,7 @@ class alignas(8) mbarrier {
                  : "memory");
   }
 
-  /// Returns whether the phase of the token is complete. With `acquire`, a call that returns true synchronizes with the phase's
+  /// Returns whether the token's phase is complete. With `acquire`, a call that returns true synchronizes with the phase's
   /// arrivals and completions.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait(mbarrier_token token, Order) noexcept {
@@ -444,7 +443,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Waits until the phase of the token is complete. Returns `done`, or `timed_out` after `budget`. A wait that returns `done`
+  /// Waits until the token's phase is complete. Returns `done`, or `timed_out` after `budget`. A wait that returns `done`
   /// synchronizes like `test_wait`.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait(mbarrier_token token, Order order, wait_budget budget) noexcept {

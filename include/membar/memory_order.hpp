@@ -83,7 +83,7 @@ concept reduction_order = order_among<Order, memory_order::relaxed, memory_order
 
 /// Returns the part of `order` that a fence before a relaxed operation must have; `relaxed` means that no fence is needed.
 ///
-/// Together with a fence of `acquire_half(order)` after the operation, it orders the same accesses as an operation with
+/// Together with a fence of `acquire_half(order)` after the operation, that fence orders the same accesses as an operation with
 /// `order`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
   const bool releases = order == memory_order::release || order == memory_order::acq_rel;

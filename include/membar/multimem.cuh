@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on an address that refers to one object in each of several devices: a multicast object, for example with NVLink
+/// Operations on an address that refers to one object on each of several devices: a multicast object, for example with NVLink
 /// SHARP. The switch stores to all of these objects, or reduces their values.
 #pragma once
 

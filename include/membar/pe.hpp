@@ -9,7 +9,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The number of a processing element, from 0 to the backend's count - 1. A PE is one GPU, or one process's share of a GPU. The
+/// A PE number: 0 to the backend's count - 1. A PE (processing element) is one GPU, or one process's share of a GPU. A PE
 /// number is not a device index, and integers do not convert to it.
 class pe {
  public:

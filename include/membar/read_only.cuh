@@ -59,9 +59,9 @@ __device__ consteval bool one_read_only_load() noexcept {
 /// At most one of each of the following may come after the pointer: an L1 eviction priority or the cache operator ca, cg or cs,
 /// an L2 policy, and a prefetch size.
 ///
-/// It does not synchronize, and may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, with `.v4.b32` for 16
-/// bytes. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same hints.
-/// Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
+/// The load does not synchronize, and may miss every write by the running kernel. PTX: `ld.global.nc{HINTS}.T`, with `.v4.b32`
+/// for 16 bytes. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same
+/// hints. Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
@@ -90,8 +90,8 @@ template <class T, class... Said>
 /// A span that reads its elements only through the read-only path. It can be created on the host or the device and is passed to
 /// a kernel by value.
 ///
-/// It returns no references to elements, so nothing can be written through it and the compiler cannot insert an ordinary load.
-/// `const T* __restrict__` asks the compiler for such loads, but the compiler may decline. This span always uses them.
+/// The span returns no references to elements, so nothing can be written through it, and the compiler cannot insert an ordinary
+/// load. `const T* __restrict__` asks the compiler for such loads, but the compiler may decline. This span always uses them.
 /// Requires: `T` is trivially copyable; the elements are in global memory, and nothing writes them while the kernel runs.
 template <class T>
 class read_only_span {
@@ -136,12 +136,12 @@ read_only_span(const T*, std::size_t) -> read_only_span<T>;
 template <class T>
 read_only_span(T*, std::size_t) -> read_only_span<T>;
 
-/// Detects a write to a span between two points of a kernel. It is meant for debugging.
+/// Detects writes to a span between two points in a kernel. This class is intended for debugging.
 ///
 /// Every thread of a block must create such an object at the beginning of the interval, and call `unchanged()` at the end. Each
-/// thread checks its share of the bytes: it compares a fingerprint taken at the beginning with one taken at the end. It does
-/// not read the bytes from L1 or through the read-only path. It does not detect a write of an equal value, a write that is
-/// undone, or a write outside of the interval. It reads the whole span twice per block.
+/// thread checks its share of the bytes: it compares a fingerprint taken at the beginning with one taken at the end. The check
+/// bypasses L1 and the read-only path. It does not detect a write of an equal value, a write that is undone, or a write outside
+/// the interval. Each block reads the whole span twice.
 template <class T>
 class read_only_watch {
  public:

@@ -58,7 +58,7 @@ class stream_partition {
   stream_partition& operator=(const stream_partition&) = delete;
 
   ~stream_partition() {
-    // The streams are restored in reverse order, so that a stream that was passed twice gets back its original map.
+    // The streams are restored in reverse order, so that a stream that was passed twice gets its original map back.
     for (std::size_t i = size_; i != 0; --i) {
       const previous& last = previous_[i - 1];
       detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map));

@@ -51,7 +51,7 @@ struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
 
-  /// Returns the physical domain in which `domain` runs under this map.
+  /// Returns the physical domain that this map assigns to `domain`.
   [[nodiscard]] constexpr int physical(sync_domain domain) const noexcept {
     return domain == sync_domain::remote ? remote : default_;
   }
@@ -113,10 +113,10 @@ inline constexpr int dynamic_domain = -1;
 /// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and therefore only by kernels of one physical
 /// domain.
 ///
-/// `launch` rejects it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are
-/// known, and otherwise with an `error` once the launch's domain is known. Data that is shared across domains needs
-/// `thread_scope::system` and no binding. The check does not cover raw pointers, handles inside structs without a `domain_of`,
-/// or node attributes that are changed after capture.
+/// `launch` rejects such a handle in any other domain: at compile time if both `PhysicalId` and the launch's
+/// `physical_domain<N>` are known, and otherwise with an `error` once the launch's domain is known. Data that is shared across
+/// domains needs `thread_scope::system` and no binding. The check does not cover raw pointers, handles inside structs without a
+/// `domain_of`, or node attributes that are changed after capture.
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:
@@ -145,9 +145,9 @@ class domain_bound<Handle, dynamic_domain> {
   int domain_;
 };
 
-/// Tells `launch` to which physical domain an argument is bound. Specialize it for a struct that contains a `domain_bound`:
-/// `static_id` is the id or `dynamic_domain`, and `id(value)` returns the id at run time. A type without a specialization is
-/// not bound.
+/// Tells `launch` which physical domain an argument is bound to. Specialize this template for a struct that contains a
+/// `domain_bound`: `static_id` is the id or `dynamic_domain`, and `id(value)` returns the id at run time. A type without a
+/// specialization is not bound.
 template <class T>
 struct domain_of {};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The waits of synchronization patterns, in kernels and on the host, limited by a `wait_budget`.
+/// Waits in synchronization patterns, in kernels and on the host, limited by a `wait_budget`.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -66,7 +66,7 @@ class polling {
   unsigned polls_ = 0;
 };
 
-/// Lets other warps run for about `nanoseconds`. It does nothing on the host.
+/// Lets other warps run for about `nanoseconds`. Does nothing on the host.
 MEMBAR_CALLS_EITHER
 template <class Tag = void>
 MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {

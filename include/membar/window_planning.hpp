@@ -22,7 +22,7 @@ struct hot_region {
   double weight = 1.0;
 };
 
-/// A kernel that may run at the same time as kernels of other streams. Kernels of one stream run one after the other.
+/// A kernel that may run at the same time as kernels in other streams. Kernels in one stream run one after the other.
 struct planned_kernel {
   cudaStream_t stream = nullptr;
   std::vector<hot_region> regions{};
@@ -43,7 +43,7 @@ inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 /// Returns the range that a kernel's window covers. A launch can have only one window. Neighbouring regions are merged if the
-/// gaps make up at most an eighth of the range; of the resulting ranges, the range with the most accesses is chosen.
+/// gaps make up at most an eighth of the range; the resulting range with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
@@ -79,8 +79,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   return best;
 }
 
-/// Divides `total` among demands in proportion to demand times weight. A share that a demand does not use up is divided among
-/// the others.
+/// Divides `total` among demands in proportion to demand times weight. Any part of a share that a demand does not use is
+/// divided among the others.
 [[nodiscard]] inline std::vector<std::size_t> divided(std::size_t total, std::span<const std::size_t> demands,
                                                       std::span<const double> weights) {
   std::vector<std::size_t> shares(demands.size(), 0);
@@ -121,12 +121,12 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 }  // namespace detail
 
-/// Returns windows for kernels of several streams. The persisting bytes of kernels that may run concurrently do not exceed the
+/// Returns windows for kernels in several streams. The persisting bytes of kernels that may run concurrently do not exceed the
 /// set-aside in `facts`.
 ///
 /// A kernel has one window. Regions close to each other are covered together; otherwise the region with the most accesses is
 /// chosen. A region larger than the largest window is truncated to it. The set-aside is divided in proportion to the regions'
-/// accesses. A region that kernels of several streams share counts once. Errors: there is no set-aside, or a weight is negative
+/// accesses. A region that kernels in several streams share counts once. Errors: there is no set-aside, or a weight is negative
 /// or not a number.
 [[nodiscard]] inline std::vector<planned_window> plan_windows(std::span<const planned_kernel> kernels, const l2_facts& facts) {
   struct claim {
@@ -168,8 +168,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     }
   }
 
-  // Kernels of one stream never run concurrently, so their claims get the same share. A claim that several streams make gets
-  // its own share.
+  // Kernels in one stream never run concurrently, so their claims get the same share. A claim made by several streams gets its
+  // own share.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {

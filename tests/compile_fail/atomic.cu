@@ -228,7 +228,7 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: an atomic_ref takes the object, not its address: write *pointer
   REFUSED(a_pointer_is_not_the_object, const atomic_ref<int, thread_scope::device> refused_pointer(object));
   n.store(1, relaxed);
-  // expect: the object is const: use atomic_ref<const T, Scope>, which only loads and waits
+  // expect: the object is const: use atomic_ref<const T, Scope>, which can only load and wait
   REFUSED(a_const_object_is_referred_to_as_const, const atomic_ref<int, thread_scope::device> refused_const(*constant));
   static_cast<void>(atomic_ref<const int, thread_scope::device>(*constant).load(relaxed));
   // expect: an atomic_ref must refer to a non-volatile variable, not to a

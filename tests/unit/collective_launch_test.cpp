@@ -166,7 +166,7 @@ TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
   now().fails["cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"] = {0, cudaErrorNoKernelImageForDevice, 1};
   expect_all_say(in_processes({1, 1}),
-                 "PE 1 could not query how many blocks its device holds (cudaErrorNoKernelImageForDevice)");
+                 "PE 1 could not query how many blocks its device can hold (cudaErrorNoKernelImageForDevice)");
 }
 
 TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {

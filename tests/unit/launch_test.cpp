@@ -247,7 +247,7 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
   EXPECT_EQ(now().launches.size(), 2U);
   for (const preferred_cluster_dimensions& none :
        {preferred_cluster_dimensions{3, 2, 2}, {1, 2, 2}, {4, 3, 2}, {4, 4, 4}, {0, 2, 2}}) {
-    EXPECT_TRUE(says(made({2, 2, 2}, none), "use multiples of the latter in x and y, and the same z"));
+    EXPECT_TRUE(says(made({2, 2, 2}, none), "use multiples of the cluster dimensions in x and y, and the same z"));
   }
   EXPECT_NE(made({0, 1, 1}, {2, 1, 1}), "");
   now().attribute(cudaDevAttrComputeCapabilityMajor) = 9;
@@ -273,7 +273,7 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   EXPECT_TRUE(now().launches.back().attributes.empty()) << "the opt-in is not an attribute of CUDA's launch";
   EXPECT_EQ(made(226 * 1024 + 1),
             "membar: a launch with 231425 bytes of dynamic shared memory, in addition to the kernel's 1024 static bytes, was "
-            "requested, but a block on device 0 can have at most 232448 in total: ask for at most 231424");
+            "requested, but a block on device 0 can have at most 232448 in total: request at most 231424");
   EXPECT_EQ(now().launches.size(), 3U);
 }
 

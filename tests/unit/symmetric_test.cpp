@@ -156,7 +156,7 @@ TEST_P(region, gives_everything_back_where_it_cannot_be_made) {
 
 TEST_F(peers, ask_for_no_more_than_addresses_count) {
   const peer_backend backend;
-  EXPECT_TRUE(says(refusal([&] { return backend.map(~std::size_t{0} / 4); }), "ask for less"));
+  EXPECT_TRUE(says(refusal([&] { return backend.map(~std::size_t{0} / 4); }), "request less"));
 }
 
 class links : public peers {
@@ -290,7 +290,7 @@ TEST_F(heap, says_how_much_space_is_left) {
             "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 bytes are in use and the largest gap has "
             "256: make the heap larger");
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "as many as fit"));
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for at least 1"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "request at least 1"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// State that exists once per process, even if several of its libraries contain different versions of membar.
+/// State that exists once per process, even if the process loads libraries that contain different versions of membar.
 ///
-/// These variables are outside of every namespace and have C names that end in the version of their layout. If you change a
+/// These variables are outside every namespace, and have C names that end in the version of their layout. If you change a
 /// layout, rename the variable. Default visibility shares them even between libraries that hide all other symbols. g++ emits an
 /// inline variable as a unique symbol (`STB_GNU_UNIQUE`), and glibc's dynamic linker keeps one instance of such a symbol per
 /// process, even with `dlopen` and `RTLD_LOCAL`.

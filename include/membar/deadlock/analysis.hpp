@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program with up to about a thousand operations. It finds every order between operations, and the
-/// shortest cycle. Its running time grows with the cube of the number of operations.
+/// The exact analysis of a program with up to about a thousand operations. The analysis finds every order between operations,
+/// and the shortest cycle. Its running time is cubic in the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>
@@ -44,7 +44,7 @@ class analysis : public cycle_finder {
   }
 
   /// Returns the faults so far, assuming that the last operation is a host wait and that the host thread enqueues more
-  /// operations after it. The result consists of the reasons why that wait would never return, and of the faults that no later
+  /// operations after it. The result contains the reasons why that wait would never return, and the faults that no later
   /// operation can fix.
   [[nodiscard]] std::vector<report> reports_of_last_wait() const {
     std::vector<report> all;

@@ -4,34 +4,34 @@
 ///
 /// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues, but CUDA does not specify
 /// which one. A queue runs its operations in the order in which they were enqueued. Two streams may share a queue and then
-/// block each other, although no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order
+/// block each other, even though no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order
 /// that its edges allow. A host thread enqueues an operation only after its earlier host waits have returned. An operation runs
 /// when it is the first in its queue, the event records that it waits for have run, and the condition that it waits for holds.
-/// A wait requires a suitable value of its signal; a collective requires the call with the same number from every member. The
-/// blocks of one kernel run concurrently.
+/// A wait requires its signal to have a suitable value; a collective requires every member to make the call with the same
+/// number. The blocks of one kernel run concurrently.
 ///
 /// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, the
 /// answer is exact. Running an operation can only enable other operations, so the schedule with one queue per device is the
-/// worst case, and the set of operations that run in it does not depend on the order of arrival.
+/// worst case, and the order of arrival does not affect which operations run in it.
 ///
 /// Two kinds of programs are reported even though they may never hang. First, if a signal is set to several values, a later
 /// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if every
-/// operation that sets a different value is ordered either before the operation that sets the awaited value or after the wait;
-/// otherwise it is reported as `lost_signal`. Second, a captured graph is reported if several of its operations are each
+/// operation that sets a different value is ordered either before the operation that sets the awaited value or after the wait.
+/// Otherwise, it is reported as `lost_signal`. Second, a captured graph is reported if several of its operations are each
 /// blocked in some order of its nodes, even if no single order blocks all of them. Every program that hangs in some schedule is
 /// reported.
 ///
 /// In the cases `concurrent_collectives`, `grid_too_large` and `early_host_copy`, CUDA or NVSHMEM leaves the behaviour
 /// undefined, whether or not the program hangs. `concurrent_collectives` and `early_host_copy` are reported unless the check
-/// finds an order between the operations. The same applies to `lost_signal`, and to `stale_wait`: a wait that the value of an
-/// earlier wait may satisfy before its own notification arrives. Orders follow from streams, events, host waits, collectives,
-/// and the notifications without which a wait cannot end.
+/// finds an order between the operations. The same applies to `lost_signal`, and to `stale_wait`, which reports a wait that may
+/// be satisfied by an earlier wait's value before its own notification arrives. Orders follow from streams, events, host waits,
+/// collectives, and the notifications without which a wait cannot end.
 ///
 /// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
-/// number of operations. This proves most programs correct. A program that is not proven correct in this way is analyzed
-/// exactly if it has at most `exact_operations` operations. To demonstrate a hang in a larger program, the check analyzes only
-/// operations that have not run, and at most `exact_operations` of them. A report of another kind may then be a false alarm
-/// that the exact analysis would rule out.
+/// number of operations. This proves most programs correct. Any other program is analyzed exactly if it has at most
+/// `exact_operations` operations. To demonstrate a hang in a larger program, the check analyzes only the operations that have
+/// not run, up to a maximum of `exact_operations`. A report of another kind may then be a false alarm that the exact analysis
+/// would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -107,7 +107,7 @@ class checker {
     acquitted_ = 0;
     watch_ = made();
   }
-  /// Starts over after the last operation, a host wait, was removed.
+  /// Starts over after the last operation, which was a host wait, has been removed.
   void take_back() {
     parts_->take_back();
     restart();
@@ -227,9 +227,9 @@ class checker {
     }
   }
 
-  /// Returns the operations that have not run, as a program that starts from the state after the operations that have run. The
-  /// program is truncated if it is too long for the exact analysis. `whole` is set to false if the program was truncated, and
-  /// to true otherwise.
+  /// Returns the remaining operations as a program that starts in the state that the program has reached so far. The program is
+  /// truncated if it is too long for the exact analysis. `whole` is set to false if the program was truncated, and to true
+  /// otherwise.
   [[nodiscard]] program program_of_rest(bool& whole) const {
     program rest;
     rest.pes = program_.pes;
@@ -306,7 +306,7 @@ class checker {
     rest.operations.push_back(operation);
   }
 
-  /// Returns the first operations in each queue that have not run, and the first notifications for which these operations wait.
+  /// Returns the first operations in each queue that have not run, and the first notifications that they wait for.
   [[nodiscard]] std::vector<std::size_t> nearest(const std::vector<std::size_t>& left) const {
     const std::size_t most = rest_ / (4 * watch_->queues()) + 1;
     std::map<std::pair<std::uint32_t, bool>, std::size_t> taken;

@@ -13,7 +13,7 @@ inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// The clocks of operations in chains. In a chain, each operation is ordered after its predecessor. Equal clocks are stored
-/// once.
+/// only once.
 class clocks {
  public:
   /// The clock of an operation. `position` is the operation's position in its chain, starting at 1, or 0 if the operation has
@@ -26,7 +26,7 @@ class clocks {
 
   clocks() { snapshots_.push_back({0, 0}); }
 
-  /// Creates a chain and returns its number. With `unordered`, the members of the chain are not ordered among themselves. An
+  /// Creates a chain and returns its number. With `unordered`, the chain's members are not ordered among themselves. An
   /// operation that is ordered after a member is also ordered after all earlier members of the chain.
   [[nodiscard]] std::uint32_t new_chain(bool unordered = false) {
     chains_.push_back({0, 0, unordered});

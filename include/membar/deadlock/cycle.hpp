@@ -33,8 +33,8 @@ class cycle_finder : public schedule {
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// Returns the operations at which the program is stuck: the operations that have not run although everything that a stream,
-  /// an event or the host orders before them has run.
+  /// Returns the operations where the program is stuck: the operations that have not run even though everything ordered before
+  /// them by a stream, an event or the host has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -46,7 +46,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns the operations at which the queues are blocked, with one queue per device.
+  /// Returns the operations that block the queues, with one queue per device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
     for (const std::vector<queue_unit>& queue : queues_) {
@@ -63,8 +63,8 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns the operations on which a node that never runs depends: the first operations before it that have not run, the
-  /// operation that blocks its queue, and the operations that it waits for.
+  /// Returns the operations that prevent a node from running: the first operations before it that have not run, the operation
+  /// that blocks its queue, and the operations that it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
     std::vector<edge> result;
@@ -131,9 +131,9 @@ class cycle_finder : public schedule {
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// Returns the shortest cycle through the operations at which the program is stuck if each stream has its own queue. If there
-  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue,
-  /// and among these cycles the shortest.
+  /// Returns the shortest cycle through the operations where the program is stuck if each stream has its own queue. If there is
+  /// no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue, and
+  /// among these cycles the shortest.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;

@@ -25,8 +25,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace deadlock::detail {
 
-/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object is
-/// kept when the graph is rebuilt or begins at a later operation, so each operation is examined only once.
+/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object
+/// survives when the graph is rebuilt or begins at a later operation, so each operation is examined only once.
 class program_parts {
  public:
   /// Processes the operations that were added to the program since the last call.
@@ -182,12 +182,12 @@ class graph {
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
   }
-  /// Returns the effect of a notification. If the notification uses an epoch, the effect contains the number from that epoch.
+  /// Returns a notification's effect. If the notification uses an epoch, the effect contains the number from that epoch.
   [[nodiscard]] signal_effect effect_of(std::size_t n) const noexcept {
     const signal_effect& effect = operation_of(n).effect;
     return effect.numbered ? signal_set(nodes_[n].number) : effect;
   }
-  /// Returns the condition of a wait. If the wait uses an epoch, the condition contains the number from that epoch.
+  /// Returns a wait's condition. If the wait uses an epoch, the condition contains the number from that epoch.
   [[nodiscard]] signal_condition condition_of(std::size_t n) const noexcept {
     const signal_condition& condition = operation_of(n).condition;
     return condition.numbered ? signal_at_least(nodes_[n].number) : condition;
@@ -487,7 +487,7 @@ class graph {
     many_.assign({last, where.begin});
     std::vector<std::size_t>& pending = streams_[stream].pending;
     many_.insert(many_.end(), pending.begin(), pending.end());
-    pending.clear();  // later operations of the stream are ordered after this one
+    pending.clear();  // later operations in the stream are ordered after this one
     if (where.launching != none && where.waited.insert(stream).second) {
       const std::vector<std::size_t>& before = streams_[where.launching].pending;
       many_.insert(many_.end(), before.begin(), before.end());
@@ -645,8 +645,8 @@ class graph {
 };
 
 /// Finds the nodes of a launched graph that run in every order of the graph, because everything that they depend on runs.
-/// `ready(n)` becomes true for each of these nodes. Returns whether it found new ones. `before(a, b)` must return whether the
-/// graph's edges put a before b.
+/// `ready(n)` becomes true for each of these nodes. Returns whether there were any new ones. `before(a, b)` must return whether
+/// the graph's edges put a before b.
 template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
 bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
   bool any = false;

@@ -18,7 +18,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace deadlock::detail {
 
-/// For each node, the nodes that are ordered before it, as a row of bits.
+/// Stores, for each node, a row of bits that marks the nodes ordered before it.
 class order_matrix {
  public:
   explicit order_matrix(std::size_t size) : words_((size + 63) / 64), rows_(size * words_) {}

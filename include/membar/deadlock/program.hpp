@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The operations that the PEs of a program enqueue, as values: operations on streams, captured graphs and host waits, in the
-/// order in which the host calls them. This header makes no CUDA calls: streams, events, signals and teams are numbers or
-/// addresses.
+/// order of the host's calls. This header makes no CUDA calls: streams, events, signals and teams are numbers or addresses.
 #pragma once
 
 #include <membar/pe.hpp>
@@ -40,7 +39,7 @@ class handle {
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
   /// These two functions return the object's allocation and the object's symmetric heap, respectively, or 0 for an object
-  /// outside of any heap.
+  /// outside any heap.
   [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
     return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
   }
@@ -67,13 +66,13 @@ inline constexpr handle world{};
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
-  bool numbered = false;  ///< each time that the operation runs, the value is the next number of `epoch`
+  bool numbered = false;  ///< each time the operation runs, the value is the next number of `epoch`
   handle epoch{};
 };
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
 /// Sets the signal to the next number of an epoch on the notifying PE (epoch.cuh). Operations take the numbers in the order in
-/// which they are recorded. Operations of a graph take new numbers at each launch.
+/// which they are recorded. A graph's operations take new numbers at each launch.
 [[nodiscard]] constexpr signal_effect signal_next(handle epoch) noexcept { return {false, 1, true, epoch}; }
 
 /// The condition that a wait requires of a signal: `signal_at_least(v)`, `signal_at_least_next(epoch)` or, only for signals
@@ -81,13 +80,13 @@ struct signal_effect {
 struct signal_condition {
   bool at_least = false;
   std::uint64_t value = 0;  ///< the required value, or the step of a numbered condition whose number is not known yet
-  bool numbered = false;    ///< each time that the operation runs, the value is the next number of `epoch`
+  bool numbered = false;    ///< each time the operation runs, the value is the next number of `epoch`
   handle epoch{};
 
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
     return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
   }
-  /// Returns whether every value that meets this condition also meets the other one.
+  /// Returns whether every value that meets this condition also meets `other`.
   [[nodiscard]] constexpr bool implies(const signal_condition& other) const noexcept {
     return other.holds(value) && (other.at_least || !at_least);
   }
@@ -120,8 +119,8 @@ enum class operation_kind : unsigned char {
   host_copy         ///< a copy call by the host, which may return before the copy has finished
 };
 
-/// A launch whose threads wait: the number of its blocks, and the number of blocks that the device can hold at once (0 if
-/// unknown).
+/// The size of a launch whose threads wait: the number of its blocks, and the number of blocks that the device can hold at once
+/// (0 if unknown).
 struct kernel_shape {
   unsigned long long blocks = 1;
   unsigned long long room = 0;
@@ -132,7 +131,7 @@ struct kernel_shape {
 struct stream_operation {
   operation_kind kind = operation_kind::work;
   int pe = 0;
-  handle stream;    ///< the stream in which the operation is enqueued; for `host_stream`, the stream that the host waits for
+  handle stream;    ///< the stream that the operation is enqueued in; for `host_stream`, the stream that the host waits for
   handle object;    ///< the signal, event, team or graph
   int target = -1;  ///< for `notify` and `access`: the PE whose signal or heap the operation uses
   signal_effect effect;
@@ -165,7 +164,7 @@ struct kernel_step {
   return {operation_kind::notify, signal, target.index(), effect, {}};
 }
 [[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
-/// The two halves of a barrier, in this kernel or in two kernels of one stream.
+/// The two halves of a barrier, in this kernel or in two kernels in one stream.
 [[nodiscard]] inline kernel_step step_arrive(handle team = world) { return {operation_kind::arrive, team, 0, {}, {}}; }
 [[nodiscard]] inline kernel_step step_wait_for_team(handle team = world) { return {operation_kind::depart, team, 0, {}, {}}; }
 /// The steps of one group of a kernel's blocks, in order.
@@ -191,7 +190,7 @@ struct program {
   /// Streams that have their own hardware queues, by PE. All other streams of a device may share a queue.
   std::set<std::pair<int, handle>> own_queues;
   /// The index of the first operation to analyze. All operations before it have ended, and all later ones are ordered after
-  /// them. The analysis uses only the effects of those earlier operations, which the members above and below describe, and the
+  /// them. Of the earlier operations, the analysis uses only their effects, which the members above and below describe, and the
   /// graphs that they captured, which can still be launched.
   std::size_t begin = 0;
   /// The events that the operations before `begin` recorded, by host thread (0 if there is only one thread).

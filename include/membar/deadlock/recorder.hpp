@@ -125,14 +125,14 @@ class recorder {
 
   void quiet(pe who, handle stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
 
-  /// A barrier or another collective. Its name distinguishes it from other collectives of the team.
+  /// A barrier or another collective. Its name distinguishes it from the team's other collectives.
   void collective(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::collective, who, stream, team, name);
   }
 
   /// The first half of a team barrier: everything that the stream has done so far is visible to the other PEs after their
-  /// second half. Before its own second half, which must be in the same stream, the PE must not enqueue other collectives of
-  /// the team.
+  /// second halves. Before its own second half, which must be in the same stream, the PE must not enqueue any of the team's
+  /// other collectives.
   void arrive(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::arrive, who, stream, team, name);
   }
@@ -209,8 +209,8 @@ class recorder {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls in a stream, to or from the heap of `who`. If it cannot return before it has
-  /// finished, it counts as a host wait.
+  /// A copy or memset that the host issues in a stream, to or from the heap of `who`. A call that cannot return before it has
+  /// finished counts as a host wait.
   void host_copy(pe who, handle stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
@@ -282,7 +282,7 @@ class recorder {
 
   /// Deletes all operations, events, graphs and captures, even if they have faults. The values of signals and epochs become 0
   /// unless `signal_holds` sets other values. Use this function for a program that has failed and starts over. Names, teams and
-  /// queues are kept. It does not throw.
+  /// queues are kept. The function does not throw.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();
@@ -372,7 +372,7 @@ class recorder {
     }
   }
 
-  /// Checks all operations before it records any of them.
+  /// Checks all operations before recording any of them.
   void append_locked(std::span<const stream_operation> all) {
     std::vector<key> kinds;  // the signals whose kinds these operations determine
     try {
@@ -530,8 +530,8 @@ class recorder {
         }
         if (own != 0) {
           throw error(cudaErrorStreamCaptureUnsupported,
-                      "membar: a host copy or a graph cannot be put into a stream of PE %d while it is being captured: end the "
-                      "capture first",
+                      "membar: a host copy or a graph cannot be enqueued in a stream of PE %d while that stream is being "
+                      "captured: end the capture first",
                       operation.pe);
         }
         return 0;

@@ -19,7 +19,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace deadlock::detail {
 
-/// A suspected fault between nodes, which no known order rules out.
+/// A suspected fault between nodes that no known order rules out.
 struct suspicion {
   hazard kind;
   std::size_t first;   ///< the wait, the copy, or the first collective
@@ -50,7 +50,7 @@ class signal_history {
   }
 
   [[nodiscard]] std::uint64_t value() const noexcept { return total_; }
-  /// Declares that operations add to the signal. Call it before the first notification.
+  /// Declares that operations add to the signal. This function must be called before the first notification.
   void counts() noexcept { adds_ = true; }
   /// Returns the strongest condition that the signal may still meet, among the conditions of the waits that have ended.
   [[nodiscard]] std::optional<signal_condition> kept() const noexcept {
@@ -279,7 +279,7 @@ class signal_history {
     signal_event implied{none, {}};
     std::size_t implied_by = none;
     signal_condition implied_condition;
-    signal_event dependent{none, {}};  ///< the last wait for which an order was derived
+    signal_event dependent{none, {}};  ///< the last wait that led to an order
     std::uint32_t exempt = clocks_none;
     open_wait least, equal, other;  ///< the last wait of each kind, and the last wait for another value
   };
@@ -304,8 +304,8 @@ class signal_history {
     return static_cast<std::size_t>(found - sent_.begin());
   }
 
-  /// When a wait ends, searches the set operations that have run for one that sets a different value and may run between a set
-  /// that satisfies the wait and the wait itself.
+  /// Called when a wait ends. Searches the set operations that have run for one that sets a different value and may run after a
+  /// set that satisfies the wait but before the wait itself.
   template <class Suspect>
   void look_for_lost(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (rising_ && condition.at_least) {
@@ -336,8 +336,8 @@ class signal_history {
     }
   }
 
-  /// Reports a new set that could have satisfied a wait that has already ended, if an earlier set of a value that does not
-  /// satisfy the wait is not ordered before the new set and may therefore replace its value.
+  /// Checks a new set that could have satisfied a wait that has already ended. Reports the set if an earlier set, whose value
+  /// does not satisfy the wait, is not ordered before it and may therefore replace its value.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {

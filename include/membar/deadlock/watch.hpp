@@ -30,8 +30,9 @@ class watch : public graph {
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
   /// Processes the operations recorded since the last call and runs the program as far as possible. Returns false if orders
-  /// were invalidated; the caller must then start over. It runs to the end in any case, to find all such orders in one
-  /// pass. This is safe, because an order that does not hold never causes another order to be invalidated by mistake.
+  /// were invalidated; the caller must then start over. The program runs to the end in either case, so that all such orders are
+  /// found in one pass. This is safe, because an order that does not hold never causes another order to be invalidated by
+  /// mistake.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -103,7 +104,7 @@ class watch : public graph {
   }
 
   using graph::condition_of, graph::effect_of;
-  /// Returns the nodes that have not run, from all queues and hosts, in the order in which they were recorded.
+  /// Returns the nodes that have not run, from all queues and hosts, in recording order.
   [[nodiscard]] std::vector<std::size_t> left() const {
     std::vector<std::size_t> all;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -134,8 +135,8 @@ class watch : public graph {
       return !done_[other] && operation_of(other).kind == operation_kind::record_event;
     });
   }
-  /// Returns the value that the signal of a wait has after all recorded notifications, or nothing if the signal is not added
-  /// to.
+  /// Returns the value that a wait's signal has after all recorded notifications, or nothing if no operation adds to the
+  /// signal.
   [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
     const signal_nodes& signal = signals_[nodes_[wait].link];
     if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
@@ -153,7 +154,7 @@ class watch : public graph {
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
-  /// Returns, as operations, the first halves of barriers that have run but at which other members have not arrived yet.
+  /// Returns, as operations, the arrivals that have run at barriers where other members have not arrived yet.
   [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
     std::vector<std::size_t> result;
     for (const call& each : calls_) {
@@ -163,7 +164,7 @@ class watch : public graph {
     }
     return result;
   }
-  /// Returns the members that never call the collective of a departure.
+  /// Returns the members that never call a departure's collective.
   [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
     const call& own = calls_[nodes_[departure].link];
     std::vector<int> result;

@@ -73,7 +73,7 @@ enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_an
 
 namespace detail {
 
-/// Only the copy functions can create the values that they return, through this class.
+/// Allows only the copy functions to create the values that they return.
 struct copy_results {
   [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
     return transaction_bytes(count);

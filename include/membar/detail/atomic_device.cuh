@@ -13,7 +13,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// The word on which a compare-and-swap operates: the object itself or, for 8 and 16 bits, its aligned 32-bit word.
+/// The word that a compare-and-swap operates on: the object itself or, for 8 and 16 bits, its aligned 32-bit word.
 ///
 /// The other bits of that word keep the values that were read.
 template <class Bits, bool IsWord = sizeof(Bits) >= 4>
@@ -57,8 +57,8 @@ struct replacement {
 /// Returns the highest lane of a non-empty set.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Returns whether the lane at distance 2 seems to change the same word. This cheap hint indicates that more than two lanes
-/// change it. A wrong hint costs only time.
+/// Returns whether the lane at distance 2 seems to change the same word. If so, more than two lanes probably change it. The
+/// test is cheap, and a wrong result costs only time.
 [[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
   return __shfl_xor_sync(__activemask(), low, 2) == low;
@@ -77,8 +77,8 @@ struct replacement {
 /// its word with no other lane needs no barriers.
 ///
 /// A lane in this lane's `same_word` may finish and then execute this code again, for a later operation on another word, while
-/// this lane is still attempting. Its new `same_word` cannot be equal to this lane's, because a set contains only lanes that
-/// computed it together. Therefore only lanes with equal sets are merged.
+/// this lane is still making attempts. The other lane's new `same_word` cannot be equal to this lane's, because a set contains
+/// only lanes that computed it together. Therefore only lanes with equal sets are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
   const unsigned together = __activemask();
@@ -124,7 +124,7 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
 }
 
 /// Replaces the value with `function(value)` and returns the previous value. The comparison is bitwise. The fences for the
-/// order are outside of the attempts.
+/// order are outside the loop of attempts.
 ///
 /// A lane first makes its own attempt, which avoids the cost of determining which lanes share its word. If more than two lanes
 /// seem to change its word, it skips this attempt. Two lanes are faster if each makes its own attempts.
@@ -167,7 +167,7 @@ __device__ inline T device_update(T* object, Function function) {
   return update_loop<T, Scope, Order>(object, function);
 }
 
-/// Sleeps between polls: not after the first poll, and then twice as long each time, up to 256 ns.
+/// Sleeps between polls. Does not sleep after the first poll, and then doubles the time after each poll, up to 256 ns.
 class back_off {
  public:
   __device__ void operator()() noexcept {
@@ -244,7 +244,7 @@ template <atom_op Op, class T>
 
 /// Returns whether the instruction may be split into a load and a store in the shared memory of another block in the cluster.
 ///
-/// The hardware cannot execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
+/// The hardware cannot execute some instructions at some addresses. For these cases, ptxas (13.0, sm_90 to sm_120) adds code
 /// after the instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it
 /// assumes to be local memory. An H200 cannot execute 64-bit and, or, xor, min and max in another block's shared memory. The
 /// addition of pairs has the same extra code and is treated in the same way here. 64-bit add, exchange and compare-and-swap
@@ -269,8 +269,8 @@ __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
-/// Performs the same operation on the bits, out of line. It is used for objects in the shared memory of another block. Such
-/// objects are rare, and their loop, if inlined, would be most of a kernel's code.
+/// Performs the same operation on the bits, out of line. This function is used for objects in another block's shared memory.
+/// Such objects are rare, and if their loop were inlined, it would make up most of a kernel's code.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ __noinline__ bits_of<T> fetch_in_distant_loop(T* object, bits_of<T> value) noexcept {
   return to_bits(fetch_in_loop<Op, T, Scope, Order>(object, from_bits<T>(value)));
@@ -311,7 +311,7 @@ struct element_bits {
 
 /// Returns whether the address is in the shared memory of another block in the cluster.
 ///
-/// If the compiler knows the state space, for example of a kernel parameter or a variable, no code remains.
+/// If the compiler knows the state space, as for a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   return __isClusterShared(address) != 0 && __isShared(address) == 0;
@@ -431,7 +431,7 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    // ptxas creates a reduction only from an instruction that names the state space. Any other instruction is compiled to an
+    // ptxas creates a reduction only from an instruction that names the state space. It compiles any other instruction to an
     // operation whose result is unused.
     const bits_of<T> operand = to_bits(value);
     if (__isGlobal(object) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The rules for atomic operations: which types, which operations on them, and which orders are valid.
+/// The rules for atomic operations: the valid types, the operations on them, and the valid orders.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -54,7 +54,7 @@ concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::valu
 
 namespace detail {
 
-/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that a `static_assert` can call it.
+/// Explains in one sentence what is wrong with an atomic's type. Returns true, so that a `static_assert` can call it.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval bool require_value() noexcept {
   require_scope<Scope>();
@@ -72,7 +72,7 @@ MEMBAR_HOST_DEVICE constexpr void refuse_object() noexcept {
   constexpr bool same = std::is_same_v<std::remove_cv_t<object>, std::remove_cv_t<T>>;
   static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref takes the object, not its address: write *pointer");
   static_assert(!same || !std::is_const_v<object>,
-                "membar: the object is const: use atomic_ref<const T, Scope>, which only loads and waits");
+                "membar: the object is const: use atomic_ref<const T, Scope>, which can only load and wait");
   static_assert(!same || std::is_const_v<object>,
                 "membar: an atomic_ref must refer to a non-volatile variable, not to a temporary value");
   static_assert(same || std::is_pointer_v<object>,

@@ -9,8 +9,8 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// `Size` contiguous values, for the vector forms of addition, minimum and maximum, which are a single instruction and atomic
-/// per element.
+/// `Size` contiguous values, for the vector forms of addition, minimum and maximum, each of which is a single instruction that
+/// is atomic per element.
 ///
 /// The vector is aligned to its whole size.
 template <class T, int Size>
@@ -173,8 +173,8 @@ struct vector_traits<vec<T, Size>> {
 /// The type that `atom` and `red` name for an operation on a `T`, or `none` if no architecture has the instruction.
 ///
 /// The type is untyped bits if the sign does not affect the result. The exception is 64-bit addition, which uses .u64 for both
-/// signs. The additions of a single half and of a single bfloat16 are omitted, because ptxas (13.0) implements them as loops
-/// that contain the fences of their order.
+/// signs. Additions of a single half or a single bfloat16 are omitted, because ptxas (13.0) implements them as loops that
+/// contain the fences of their order.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;

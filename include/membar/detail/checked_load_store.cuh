@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Loads and stores that are a single instruction: which orders and hints can be combined, and the instruction for each size.
+/// Loads and stores that compile to a single instruction: the valid combinations of orders and hints, and the instruction for
+/// each size.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -15,7 +16,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether an instruction
+/// Checks that the arguments can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether an instruction
 /// exists for the type and the arguments, so that callers can avoid further error messages.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy by a group of threads, with accesses that are as wide as the alignment of both addresses allows.
+/// A copy that a group of threads performs together, with accesses as wide as the alignment of both addresses allows.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -76,7 +76,7 @@ __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned
   copy_units<unsigned char, Lanes, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
-/// Copies `bytes` bytes if an address or the size is not a multiple of 16. This function is out of line, because it is long and
+/// Copies `bytes` bytes if an address or the size is not a multiple of 16. This function is not inlined, because it is long and
 /// rarely on a fast path.
 template <unsigned Lanes>
 __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,

@@ -17,7 +17,7 @@ namespace detail {
 template <memory_order Order>
 inline constexpr int host_order = static_cast<int>(Order);
 
-/// Waits between polls on the host. It executes pause instructions, twice as many each time, and eventually yields the
+/// Waits between polls on the host. Executes pause instructions, doubling their number each time, and eventually yields the
 /// processor.
 class host_back_off {
  public:

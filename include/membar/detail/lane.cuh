@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The calling thread's position in its warp, block and grid, whatever their shapes, and the exchange of values between lanes.
+/// The calling thread's position in its warp, block and grid, which may have any shape, and the exchange of values between
+/// lanes.
 #pragma once
 
 #include <membar/detail/compilation.cuh>

@@ -76,7 +76,7 @@ struct quad_register {
   unsigned long long high;
 };
 
-/// Reinterprets the bytes of `from` as another type. It is a function because nvcc 13.0 fails if it tries to evaluate the
+/// Reinterprets the bytes of `from` as another type. This is a function because nvcc 13.0 fails if it has to evaluate the
 /// built-in for a constant initializer.
 template <class To, class From>
 __device__ inline To bits_as(const From& from) noexcept {

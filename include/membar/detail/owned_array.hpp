@@ -11,11 +11,11 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// Returns the number of bytes in `size` objects of type `T`. Throws `error` if that exceeds the address space.
+/// Returns the number of bytes in `size` objects of type `T`. Throws `error` if the size exceeds the address space.
 template <class T>
 [[nodiscard]] std::size_t bytes_of_array(std::size_t size) {
   if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
-    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes exceed the address space: ask for fewer", size,
+    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes exceed the address space: allocate fewer", size,
                 sizeof(T));
   }
   return size * sizeof(T);
@@ -59,7 +59,7 @@ class owned_array {
       return;
     }
     const cudaError_t status = Free(data_);
-    if (status != cudaErrorCudartUnloading) {  // The process is ending, which also frees its memory.
+    if (status != cudaErrorCudartUnloading) {  // The end of the process also frees its memory.
       report_failed_restore(status, "the memory was not freed, or an earlier operation failed");
     }
   }

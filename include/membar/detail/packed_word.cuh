@@ -3,8 +3,8 @@
 /// A 16-byte word that contains a part of a message and the message's sequence number. A `.b128` access is a single access,
 /// whereas a vector of four words need not be. Therefore a reader that finds the expected sequence number has also read the
 /// part. Source: PTX ISA 9.1, section 8.2.4, splits vector accesses into scalar accesses of at most 64 bits, and does not
-/// mention the scalar type `.b128`, which `ld` and `st` have supported since 8.3. libcu++ implements atomic 16-byte loads and
-/// stores with it. A GPU test looks for torn words, including across a link.
+/// mention the scalar type `.b128`, which `ld` and `st` have supported since 8.3. libcu++ uses it to implement atomic 16-byte
+/// loads and stores. A GPU test looks for torn words, including across a link.
 #pragma once
 
 #include <membar/base/config.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shared parts of the rings of stages in shared memory: the position of the producer and the consumer, and the result of
-/// taking a tile.
+/// Shared parts of the rings of stages in shared memory: the producer's and the consumer's positions, and the result of taking
+/// a tile.
 #pragma once
 
 #include <membar/detail/compilation.cuh>

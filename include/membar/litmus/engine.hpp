@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The engine runs a litmus test on a machine, with launches and host threads, and counts the test's outcomes.
+/// The engine, which runs a litmus test on a machine with launches and host threads, and counts the test's outcomes.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -56,7 +56,7 @@ struct run_result {
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }
 };
 
-/// Runs tests one after the other and reuses its memory. It is not thread-safe.
+/// Runs tests one after the other and reuses its memory. The class is not thread-safe.
 class engine {
  public:
   explicit engine(machine on = this_machine()) : on_(std::move(on)), memory_(on_.devices.size()) {}
@@ -70,7 +70,7 @@ class engine {
     }
   }
 
-  /// Returns the machine on which the engine runs tests.
+  /// Returns the machine that the engine runs tests on.
   [[nodiscard]] const machine& runs_on() const noexcept { return on_; }
 
   /// Runs `test`, with its threads placed as in its model test.
@@ -155,8 +155,8 @@ class engine {
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
-  /// Returns an upper estimate of a step's time. It uses only the parameters, because no step has run yet. It assumes that
-  /// a clock cycle takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
+  /// Returns an upper estimate of a step's time. The estimate uses only the parameters, because no step has run yet. It assumes
+  /// that a clock cycle takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.model_test.threads.size());
     const double on_host = where.threads_on_host.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.layout.instances());
@@ -232,7 +232,7 @@ class engine {
   }
 
   /// Returns the number of blocks of each launch that can be resident at the same time, given that launches on one device share
-  /// it. It loads the kernel on every device and enables peer access between the devices.
+  /// that device. The function loads the kernel on every device and enables peer access between the devices.
   [[nodiscard]] unsigned fitting_blocks(const runnable_test& test, const placement& where, const parameters& how) {
     unsigned fitting = std::numeric_limits<unsigned>::max();
     for (const placement::launch& launch : where.launches) {
@@ -310,8 +310,8 @@ class engine {
     return views;
   }
 
-  /// Fills the memory that the views point to while no kernel is running. It is device memory, or mapped memory if a test
-  /// thread is on the host.
+  /// Fills the memory that the views point to while no kernel is running. The memory is mapped memory if a test thread is on
+  /// the host, and device memory otherwise.
   static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
     if (where.threads_on_host.empty()) {
       check(cudaMemset(memory, value, bytes));

@@ -46,7 +46,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
   }
 };
 
-/// Memory that is kept for the next run, and replaced if the next run needs more.
+/// Memory that is kept for the next run, and is replaced if that run needs more.
 template <class Memory>
 class reusable {
  public:
@@ -119,7 +119,8 @@ class timed_stream {
   cudaEvent_t after_ = nullptr;
 };
 
-/// Returns how many blocks of the kernel the current device can hold at the same time, in whole clusters. It loads the kernel.
+/// Returns how many blocks of the kernel the current device can hold at the same time, in whole clusters. The call loads the
+/// kernel.
 [[nodiscard]] inline unsigned blocks_that_fit(const void* kernel, const machine::device& on, unsigned width, unsigned cluster,
                                               std::size_t shared_bytes) {
   int fitting = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
+/// Determines which test thread, of which instance of a litmus test, each GPU thread runs, and where the instance's memory is.
 ///
 /// A step runs `instances()` instances of a test concurrently. Every GPU thread runs all test threads of its launch, each of
 /// them for a different instance. The step's permutations select the instance. They depend only on the seed and the step's
 /// number, so every launch and the host compute them independently.
 ///
-/// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
+/// This header is freestanding, because the host compiler, nvcc and NVRTC all compile it, and NVRTC has no standard headers.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -74,7 +74,7 @@ struct seat {
   unsigned char slots = 1;           ///< the number of the instance's threads in this block
 };
 
-/// A GPU thread that runs tests, and one of its `batch` rounds in the step. It runs one instance per round.
+/// A GPU thread that runs tests, and one of its `batch` rounds in the step. The GPU thread runs one instance per round.
 struct position {
   unsigned block = 0;
   unsigned thread = 0;
@@ -246,8 +246,8 @@ struct seat_map {
   return turn / n * n + detail::add_modulo(turn % n, shift, n);
 }
 
-/// Returns the number of instances by which the cells of `location` are rotated in `step`, so that the distance between an
-/// instance's cells changes with every step. A rotation is a whole number of lines.
+/// Returns how many instances the cells of `location` are rotated by in `step`, so that the distance between an instance's
+/// cells changes with every step. A rotation is a whole number of lines.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const instance_layout& l, unsigned step,
                                                                 unsigned location) noexcept {
   const unsigned random = detail::draw(l.seed, step, detail::purpose::rotation + (l.together ? 0 : location));

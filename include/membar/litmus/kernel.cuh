@@ -160,7 +160,7 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
   return true;
 }
 
-/// The wait of a block's first thread after its arrival; `before` blocks had arrived earlier. Blocks poll `passed`, which the
+/// Makes a block's first thread wait after its arrival; `before` blocks had arrived earlier. Blocks poll `passed`, which the
 /// last block stores, because polls of `arrived` would compete with the arrivals.
 __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier, unsigned before,
                                        unsigned long long deadline) noexcept {
@@ -190,8 +190,8 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
   return true;
 }
 
-/// The barrier among the testing blocks of all launches and all host threads. It is barrier number `barrier` of the slice,
-/// counted from 1. Returns false if the run is aborted.
+/// Executes the barrier among the testing blocks of all launches and all host threads. `barrier` is the barrier's number in the
+/// slice, counted from 1. Returns false if the run is aborted.
 ///
 /// Every access before the barrier happens before every access after it, including weak accesses:
 /// 1. bar.sync synchronizes the block's threads with its first thread, whose arrival releases.
@@ -260,7 +260,7 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
   asm volatile("" ::"r"(value) : "memory");
 }
 
-/// The work of a stress block, until the launch's testing blocks have arrived at the last barrier.
+/// Does a stress block's work until the launch's testing blocks have arrived at the last barrier.
 __device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
   // Polls are rare, because they slow down the testing blocks' barrier, whose words may be in host memory.
   constexpr unsigned turns_per_poll = 8;
@@ -299,8 +299,8 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
                       : *reinterpret_cast<const long long*>(cell);
 }
 
-/// Processes a GPU thread's share of the region that is not in use. If `counting`, it counts the outcomes of the step that ran
-/// there with `plan`. It then resets the cells to their initial values. A thread resets only cells that it has read itself.
+/// Processes a GPU thread's share of the region that is not in use. If `counting` is true, counts the outcomes of the step that
+/// ran there with `plan`. Then resets the cells to their initial values. A thread resets only cells that it has read itself.
 template <class Test>
 __device__ void count_and_reset(const launch_view& view, unsigned region, const block_plan& plan, bool counting,
                                 unsigned* counts) noexcept {
@@ -429,7 +429,7 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 /// the same time. If `layout.cluster` is not 1, the blocks form clusters of that size. Dynamic shared memory: 4 bytes per
 /// outcome.
 ///
-/// L2 traffic of an instance, in sectors of 32 bytes:
+/// L2 traffic per instance, in sectors of 32 bytes:
 /// * an access by the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;
 /// * a reset: 1/2 per location; an observed location: 1/2 more;
 /// * an observed register: 1/32 to write (up to 1/4 if scattered) and 1/32 to read.

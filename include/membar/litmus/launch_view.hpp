@@ -3,7 +3,7 @@
 /// The argument of a launch of the litmus kernel, and the argument of a test thread: its instance's memory, and the place to
 /// which the thread reports its observations.
 ///
-/// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
+/// This header is freestanding, because the host compiler, nvcc and NVRTC all compile it, and NVRTC has no standard headers.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -37,7 +37,7 @@ enum class run_order : unsigned char {
   by_lane   ///< each lane begins with a random test thread
 };
 
-/// When a warp counts and resets the instances of the previous step. These accesses are stress for the tests of other warps.
+/// When a warp counts and resets the instances of the previous step. These accesses act as stress for other warps' tests.
 enum class tally_time : unsigned char {
   after,   ///< after it has run its tests
   before,  ///< before it runs its tests
@@ -129,8 +129,8 @@ class instance_cells {
   unsigned long long deadline_;
 };
 
-/// Where a test thread reports the digits of its observations. It reports every observed register once, even if a branch
-/// skipped its load.
+/// Where a test thread reports the digits of its observations. The thread reports every observed register once, even if a
+/// branch skipped the register's load.
 class instance_digits {
  public:
   MEMBAR_HOST_DEVICE constexpr instance_digits(const instance_layout& layout, unsigned char* region, unsigned instance) noexcept

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The parameters of a litmus run, which determine how a test is laid out and stressed. They can be drawn reproducibly, written
-/// as text and parsed.
+/// The parameters of a litmus run, which determine how a test is laid out and stressed. Parameters can be drawn reproducibly,
+/// written as text and parsed.
 #pragma once
 
 #include <membar/error.hpp>

@@ -36,7 +36,7 @@ struct machine {
   std::vector<device> devices;
 };
 
-/// Returns the machine on which this process runs. Without a GPU it has no devices.
+/// Returns the machine that this process runs on. Without a GPU, the machine has no devices.
 [[nodiscard]] inline machine this_machine() {
   machine found;
   int count = 0;
@@ -93,7 +93,7 @@ struct placement {
 
 namespace detail {
 
-/// Returns the position of `value` in `seen`, to which it is appended if it is new.
+/// Returns the position of `value` in `seen`, and appends `value` first if it is new.
 template <class T>
 [[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& value) {
   const auto found = std::find(seen.begin(), seen.end(), value);

@@ -29,12 +29,13 @@ namespace litmus {
 
 /// @name Statistics of a run
 /// @{ Returns the rule-of-three upper bound (95 % confidence) on the rate of an outcome that did not occur; 1 for fewer than
-/// three instances. It assumes independence, but instances of one step share the stress and are not fully independent.
+/// three instances. The bound assumes independence, but instances in one step share the stress and are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }
-/// Returns the probability that an equally long run never shows an outcome that this run showed `seen` times. It assumes that
-/// instances are independent (a Poisson process). Counting slices instead of instances requires only a weaker assumption.
+/// Returns the probability that an equally long run never shows an outcome that this run showed `seen` times. The formula
+/// assumes that instances are independent (a Poisson process). Counting slices instead of instances requires only a weaker
+/// assumption.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
@@ -62,7 +63,7 @@ namespace litmus {
   return visitor.found();
 }
 
-/// An outcome that was observed, or that the model allows but that was not observed.
+/// An outcome that was observed, or one that the model allows but the run did not show.
 struct outcome {
   std::vector<std::int64_t> values;  ///< per observation; 0 if the value is unexpected
   std::vector<bool> unexpected;      ///< per observation: whether it is a value that no thread writes
@@ -82,7 +83,7 @@ struct outcome {
 
 namespace detail {
 
-/// Returns an outcome in the form that the model uses to evaluate conditions.
+/// An outcome in the form that the model uses to evaluate conditions.
 struct outcome_state {
   const runnable_test* test;
   const outcome* seen;

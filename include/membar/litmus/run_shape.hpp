@@ -58,7 +58,7 @@ struct run_shape {
   shape.layout.width = block_width(where, how);
   shape.layout.blocks = std::max(needed, part(how.share));
   if (!where.threads_on_host.empty()) {
-    // A host thread runs one instance in the time in which a GPU runs hundreds, so the two overlap only if a step has few
+    // In the time that a host thread needs for one instance, a GPU runs hundreds, so the two overlap only if a step has few
     // instances.
     constexpr unsigned threads_beside_a_host = 2048;
     const unsigned few = threads_beside_a_host / shape.layout.width / where.cluster * where.cluster;

@@ -32,7 +32,7 @@ struct runnable_test {
   model::litmus_test model_test;         ///< names, places and condition; the model decides it
   std::vector<observed_value> observed;  ///< the observations, in the order of the kernel's observations
   int locations = 0;                     ///< the number of locations that the kernel uses per instance
-  const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
+  const void* kernel = nullptr;          ///< the test's `run_instances`: the address of a function, or a `cudaKernel_t`
   /// A second kernel with the same argument, or a null pointer. Each step then consists of a launch of `kernel` and a
   /// programmatic dependent launch of this kernel, which must fit on the device together with `kernel`.
   const void* dependent_kernel = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A search, within a time limit, for the parameters under which a test shows the desired outcomes most often.
+/// A time-limited search for the parameters that make a test show the desired outcomes most often.
 #pragma once
 
 #include <membar/error.hpp>
@@ -64,7 +64,7 @@ struct tune_result {
 };
 
 /// Returns element `index` of the sequence of neighbours that `from` and `seed` define. Neighbours differ in one or two
-/// parameters, by one step each in the list of values that a search tries.
+/// parameters, each by one step in the list of values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
   constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last row is `home`, which has no neighbours
   auto random = [seed, index, purpose = 0U]() mutable {
@@ -105,9 +105,9 @@ struct tune_result {
   return all;
 }
 
-/// Searches with `run`. It tries the predefined sets first, then random sets until half of the time is over, and then
-/// neighbours of the best set so far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of
-/// `run` and `elapsed` give equal logs.
+/// Searches with `run`. Tries the predefined sets first, then random sets until half of the time is over, and then neighbours
+/// of the best set so far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of `run` and
+/// `elapsed` give equal logs.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The order of operations that a thread starts and does not wait for: bulk copies, `cp.async`, `st.async`, `red.async`.
+/// The order of operations that a thread starts without waiting for them: bulk copies, `cp.async`, `st.async` and `red.async`.
 ///
 /// The rules of the PTX ISA, and the functions and relations that implement them:
 ///

@@ -65,7 +65,7 @@ namespace detail {
 /// @name Copies
 /// @{
 /// `cp.async.bulk.shared::cta.global`: copies 16 bytes of global memory into shared memory and completes on an mbarrier. With a
-/// `remote` destination it is `cp.async.bulk.shared::cluster.global`.
+/// `remote` destination, the instruction is `cp.async.bulk.shared::cluster.global`.
 [[nodiscard]] constexpr instruction bulk_load(variable to, variable from, variable barrier) noexcept {
   instruction i = detail::copy_of(to, from, proxy::async, completion::mbarrier);
   i.barrier_at = barrier.index;
@@ -99,7 +99,7 @@ namespace detail {
   i.tensor_map = map.index;
   return i;
 }
-/// `st.async`: stores a value to shared memory of the cluster and completes on an mbarrier there.
+/// `st.async`: stores a value in the cluster's shared memory and completes on an mbarrier there.
 [[nodiscard]] constexpr instruction async_store(variable to, source value, variable barrier) noexcept {
   instruction i = detail::copy_of(to, {}, proxy::generic, completion::mbarrier);
   i.space = state_space::shared_cluster;
@@ -110,7 +110,7 @@ namespace detail {
   i.completed_bytes = 4;
   return i;
 }
-/// `red.async.relaxed.cluster.add` on shared memory of the cluster; it completes on an mbarrier there.
+/// `red.async.relaxed.cluster.add` on the cluster's shared memory; the operation completes on an mbarrier there.
 [[nodiscard]] constexpr instruction async_add(variable to, source value, variable barrier) noexcept {
   instruction i = async_store(to, value, barrier);
   i.scope = thread_scope::cluster;

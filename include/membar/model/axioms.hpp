@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The axioms of the PTX memory consistency model, one function each, over the relations that causality.hpp derives.
+/// The axioms of the PTX memory consistency model, one function per axiom, over the relations that causality.hpp derives.
 ///
 /// | axiom | where |
 /// |---|---|
@@ -69,7 +69,7 @@ template <class Rules>
   return strict;
 }
 
-/// The part of axiom Causality that does not involve coherence: no read causally precedes the write that it reads from.
+/// Checks the part of axiom Causality that does not involve coherence: no read causally precedes the write that it reads from.
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_reads_from)) {
@@ -83,7 +83,7 @@ template <class Rules>
   return true;
 }
 
-/// The other part of axiom Causality: no read misses a write that causally precedes it, irreflexive(fr ; cause).
+/// Checks the other part of axiom Causality: no read misses a write that causally precedes it, irreflexive(fr ; cause).
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_the_past(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_from_reads)) {
@@ -144,8 +144,8 @@ template <class Rules>
   return before;
 }
 
-/// Of two overlapping atomics whose scopes include each other, one is performed completely before the other, even if they
-/// differ in size. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
+/// Returns whether atomics are serial: of two overlapping atomics whose scopes include each other, one is performed completely
+/// before the other, even if they differ in size. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
 [[nodiscard]] constexpr bool atomics_are_serial(const candidate& c, const event_structure& f, std::span<const event> events,
                                                 event_set reads) noexcept {
   event_set serial = 0;

@@ -20,8 +20,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Chooses the groups of an execution whose values are known, one barrier at a time. It calls `next()` for each choice of
-/// groups; `next()` returns false to end the enumeration. `next.step()` counts the steps of the search.
+/// Chooses the groups of an execution whose values are known, one barrier at a time. Calls `next()` for each choice of groups;
+/// `next()` returns false to end the enumeration. `next.step()` counts the steps of the search.
 template <class Rules, class Next>
 class barrier_groups {
  public:
@@ -417,7 +417,7 @@ class barrier_groups {
     return at_event(index).issue < 0 ? index : at_event(index).issue;
   }
 
-  // Returns the amount by which an update increases the transaction count of its phase.
+  // Returns how much an update adds to its phase's transaction count.
   [[nodiscard]] constexpr int transaction(const event& e) const noexcept {
     return rules_.holds(rule::transactions_hold_a_phase_open) ? e.expected_bytes - e.completed_bytes : 0;
   }

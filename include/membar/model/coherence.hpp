@@ -3,8 +3,8 @@
 /// The coherence orders of one candidate, location by location.
 ///
 /// Causality does not depend on coherence, and every axiom that involves coherence concerns a single location. Therefore each
-/// location is ordered separately: it suffices that some order of its morally strong writes satisfies the axioms and, if its
-/// final value is needed, that such an order exists for each write that may be last.
+/// location is ordered separately. It is sufficient that some order of the location's morally strong writes satisfies the
+/// axioms. If the location's final value is needed, such an order must exist for each write that may be last.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -113,7 +113,7 @@ class coherence_orders {
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
 
-  // For each pair, chooses the first direction that does not violate an axiom on its own. If this fails, it restores the order.
+  // For each pair, chooses the first direction that does not violate an axiom on its own. Restores the order if this fails.
   constexpr outcome greedy() {
     relation least;
     bool taken = false;

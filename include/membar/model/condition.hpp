@@ -19,7 +19,7 @@ namespace model {
 /// The truth of a condition, which is `open` while it depends on unknown values.
 enum class truth : std::uint8_t { no, yes, open };
 
-/// The final values with which a condition is evaluated: those registers whose values the enumeration has determined, and those
+/// The final values that are used to evaluate a condition: the registers whose values the enumeration has determined, and the
 /// locations for which one of the possible last writes has been chosen.
 struct final_state {
   const partial_execution* execution = nullptr;

@@ -102,8 +102,8 @@ class race_finder final : public execution_visitor {
   /// Returns whether there is a race between atomics of different sizes whose scopes include each other.
   [[nodiscard]] constexpr bool atomics() const noexcept { return atomics_; }
   [[nodiscard]] constexpr bool joins() const noexcept { return joins_; }
-  /// Returns whether an access is outside of the state space that it names, or is made from outside of the cluster that the
-  /// memory belongs to.
+  /// Returns whether an access is outside the state space that it names, or is made from outside the cluster that the memory
+  /// belongs to.
   [[nodiscard]] constexpr bool strays() const noexcept { return strays_; }
 
  private:

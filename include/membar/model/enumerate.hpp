@@ -35,8 +35,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit, it throws an `error` after
-/// that many steps, so that a test that would run for hours remains undecided instead of blocking the program. If several
+/// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit, the search throws an `error`
+/// after that many steps, so that a test that would run for hours remains undecided instead of blocking the program. If several
 /// executions differ only in coherence, the visitor sees one of them.
 template <class Rules = every_rule>
 class enumerator final : private private_memory {
@@ -121,10 +121,10 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Weak loads whose value is not needed. An execution without these loads is still an execution. Conversely, such a load can
-  // be added to any execution without it, with the last of the writes that precede it as its source, because the load is in no
-  // pattern and nothing depends on it. This applies to programs in which each memory location has one address, without mixed
-  // sizes and without edges of the CUDA API.
+  // Returns the weak loads whose value is not needed. An execution without these loads is still an execution. Conversely, such
+  // a load can be added to any execution without it, with the last of the writes that precede it as its source, because the
+  // load is in no pattern and nothing depends on it. This applies to programs where each memory location has one address,
+  // without mixed sizes and without edges of the CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -153,7 +153,7 @@ class enumerator final : private private_memory {
     return private_ == 0;
   }
 
-  // The pairs that must be ordered: pairs of fence.sc, and pairs of writes.
+  // Finds the pairs that must be ordered: pairs of fence.sc, and pairs of writes.
   constexpr void find_pairs() {
     sc_pairs_.shrink(0);
     write_pairs_.shrink(0);
@@ -207,8 +207,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // The order in which the reads get their sources. If there are many choices, the order advances through all threads in
-  // parallel, because the earlier reads of all threads, once known, often determine the source of a read.
+  // Determines the order in which the reads get their sources. If there are many choices, the order advances through all
+  // threads in parallel, because the earlier reads of all threads, once known, often determine the source of a read.
   constexpr void order_reads() {
     reads_.shrink(0);
     for (event_set left = facts_.reads & ~private_ & ~left_out_; left != 0;) {

@@ -40,8 +40,8 @@ struct event {
   bool releases = false;    ///< whether the instruction releases; its write, fence or arrival then releases
   bool sequential = false;  ///< whether it is a `fence.sc`
   bool restricted = false;  ///< whether it is a `fence.mbarrier_init` or a one-directional proxy fence
-  bool reduction = false;   ///< whether it is part of a `red`
-  bool atomic = false;      ///< whether it is part of an `atom` or a `red`
+  bool reduction = false;   ///< whether the event is part of a `red`
+  bool atomic = false;      ///< whether the event is part of an `atom` or a `red`
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
   int location = -1;
@@ -50,8 +50,8 @@ struct event {
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
   int value = -1;           ///< the expression that a write stores or a lane sends; not used for other events
-  event_set data = 0;       ///< the reads from which the stored value was computed
-  event_set addressed = 0;  ///< the reads from which the address was computed
+  event_set data = 0;       ///< the reads that the stored value was computed from
+  event_set addressed = 0;  ///< the reads that the address was computed from
   event_set control = 0;    ///< the reads that decided an earlier branch
   event_set guard = 0;      ///< the reads that decided the predicate of this event's instruction
 
@@ -82,7 +82,7 @@ struct expression {
   std::int64_t value = 0;  ///< the constant
   int left = -1;           ///< for a read: the event; for `apply`: the left operand's expression
   int right = -1;
-  event_set depends = 0;  ///< the reads from which the value is computed
+  event_set depends = 0;  ///< the reads that the value is computed from
 };
 
 /// A comparison and the outcome that a path assumes for it. The assumption is checked once the values are known.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Computes every final state that some interleaving of a test's threads produces. These are the final states on a sequentially
+/// Computes every final state that some interleaving of a test's threads produces, that is, the final states on a sequentially
 /// consistent machine.
 ///
 /// An outcome that the memory model allows but no interleaving produces is weak: observing it shows that the hardware reorders

@@ -48,7 +48,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Returns whether the event is in program order, as are all events except the events of asynchronous operations.
+/// Returns whether the event is in program order. All events are, except the events of asynchronous operations.
 template <class Event>
 [[nodiscard]] constexpr bool in_program_order(const Event& e) noexcept {
   if constexpr (requires { e.issue; }) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on multimem addresses in C++ litmus tests: each operation accesses every object once, in no particular order.
+/// Operations on multimem addresses in C++ litmus tests. Each operation accesses every object once, in no particular order.
 ///
 /// ```cpp
 /// constexpr model::multimem_variable m(2, x, y);  // its number follows the numbers of x and y

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like a
-/// test from a file.
+/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained like a test from a file, and its
+/// outcomes can be listed.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -243,7 +243,7 @@ namespace detail {
   return "";
 }
 
-/// Returns one thread of a test, named by its number.
+/// Returns one thread of a test, with its number as its name.
 [[nodiscard]] inline litmus_test::thread named_thread(const test_view& test, std::span<const shared_instance> shared,
                                                       int number) {
   const thread_view& of = test.program.threads[number];
@@ -294,7 +294,7 @@ inline void name_locations(litmus_test& result, const test_view& test, std::span
   }
 }
 
-/// The part of `named_test` that does not depend on the test's type, so that it is compiled only once.
+/// The part of `named_test` that does not depend on the test's type, and is therefore compiled only once.
 [[nodiscard]] inline litmus_test named_view(const test_view& test, std::span<const shared_instance> shared, std::string name) {
   litmus_test result;
   result.name = std::move(name);

@@ -80,7 +80,7 @@ class partial_execution {
     return expression_index < 0 ? -1 : evaluate(expression_index);
   }
   /// Returns the writes that may give a location its final value: the writes that are last in some order that the rules allow.
-  /// Each location has its own order, so the last writes of several locations combine freely.
+  /// Each location has its own order, so the last writes of several locations can be combined freely.
   [[nodiscard]] constexpr event_set last_writes(int location_index) const noexcept {
     event_set result = 0;
     const int physical = at(program_.locations, location_index).physical;
@@ -94,8 +94,8 @@ class partial_execution {
     }
     return result;
   }
-  /// Returns a coherence order in which these writes are last. `last` holds, for each physical location, one of its
-  /// `last_writes` or -1.
+  /// Returns a coherence order that ends with these writes. `last` holds, for each physical location, one of its `last_writes`
+  /// or -1.
   [[nodiscard]] virtual relation coherence_that_ends_in(const std::array<int, max_events>& last) const = 0;
 
  protected:
@@ -217,7 +217,7 @@ class search_control {
   /// Called while reads-from is only partly chosen. If it returns true, every completion is discarded, because other executions
   /// show the visitor the same states.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
-  /// Called from time to time. If it returns true, the search stops.
+  /// Called periodically. If it returns true, the search stops.
   [[nodiscard]] virtual bool is_over() = 0;
 
  protected:

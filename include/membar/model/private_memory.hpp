@@ -7,9 +7,9 @@
 /// Memory is private if its accesses are morally strong with each other and take part in no release pattern, and if no branch,
 /// address, barrier or other memory depends on the values that they read. Causality between its accesses then follows only from
 /// the rest of the execution. With edges of the CUDA API, no memory is private, because base causality may have a cycle if
-/// threads wait for a thread that begins after them. Coherence orders its writes totally. The axioms hold for exactly those
-/// executions in which some interleaving of the memory's accesses agrees with base causality and gives each read the last write
-/// before it. docs/model.md has the proof.
+/// threads wait for a thread that begins after them. Coherence orders the memory's writes totally. The axioms hold for exactly
+/// those executions in which some interleaving of the memory's accesses agrees with base causality and gives each read the last
+/// write before it. docs/model.md has the proof.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -97,8 +97,8 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Interleaves the accesses to the memory in `left` in every way that base causality allows. Returns false if a visitor has
-  /// ended the enumeration.
+  /// Interleaves the accesses to memory in `left` in every way that base causality allows. Returns false if a visitor has ended
+  /// the enumeration.
   [[nodiscard]] bool interleave(event_set left) {
     if (left == 0) {
       return interleaved();
@@ -133,7 +133,7 @@ class private_memory : public thread_paths {
     std::set<std::vector<std::int64_t>>& seen;
   };
 
-  // The reads on which the value of a later access, or a register with a requested final value, depends.
+  // Returns the reads on which the value of a later access, or a register with a requested final value, depends.
   [[nodiscard]] event_set watched(event_set all) const {
     event_set result = 0;
     for (event_set s = all & facts_.reads; s != 0; s = rest(s)) {
@@ -144,7 +144,7 @@ class private_memory : public thread_paths {
     return result | (asked() & all);
   }
 
-  // `todo` contains the accesses that have not been performed yet, and `last` is the last write.
+  // Performs the next access. `todo` contains the accesses that have not been performed yet, and `last` is the last write.
   [[nodiscard]] bool step(const interleaving& of, event_set todo, int last) {
     std::vector<std::int64_t> state = {static_cast<std::int64_t>(todo), last, value(last)};
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {

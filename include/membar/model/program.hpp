@@ -39,14 +39,14 @@ enum class proxy : std::uint8_t {
   alias,
   read_only,
   async,
-  tensor_map  ///< the path by which a tensor copy reads its tensor map
+  tensor_map  ///< the path through which a tensor copy reads its tensor map
 };
 
-/// The meaning of a location's name: a virtual address, and the physical memory to which it maps.
+/// The meaning of a location's name: a virtual address, and the physical memory that it maps to.
 struct location {
   int address = 0;   ///< locations with the same number have the same virtual address and are accessed through different
                      ///< proxies
-  int physical = 0;  ///< locations with the same number are the same memory
+  int physical = 0;  ///< locations with the same number refer to the same memory
   std::int64_t initial = 0;
   int arrivals = 0;   ///< an mbarrier's expected count; 0 for ordinary memory
   int owner = -1;     ///< for shared memory: a thread of the block that the memory belongs to; -1 for global memory
@@ -86,7 +86,7 @@ enum class opcode : std::uint8_t {
   jump
 };
 
-/// Arithmetic of `compute`, and the modification of an atomic.
+/// The arithmetic of a `compute` instruction, or the modification that an atomic performs.
 enum class operation : std::uint8_t {
   move,  ///< the operand's value: a register move, `exch`
   add,
@@ -109,7 +109,7 @@ enum class operation : std::uint8_t {
   is_greater_equal
 };
 
-/// How `shfl.sync` identifies the lane from which a value comes.
+/// How `shfl.sync` identifies the lane that a value comes from.
 enum class shuffle_mode : std::uint8_t { index, up, down, butterfly };
 
 /// The comparison of a branch or of a condition.
@@ -180,7 +180,7 @@ struct instruction {
   completion completes = completion::bulk_group;
   int tensor_map = -1;      ///< for tensor copies: the location that holds the address to read from; such copies have no
                             ///< `source`
-  int barrier_at = -1;      ///< for asynchronous copies: the mbarrier on which they complete
+  int barrier_at = -1;      ///< for asynchronous copies: the mbarrier that they complete on
   bool reads_only = false;  ///< whether this is `wait_group.read`, which only waits until the sources have been read
   int pending_groups = 0;   ///< for `wait_group N`: the number of newest groups that may be incomplete
   /// for mbarrier initializations: the expected count; for arrivals: their number; 0 for `expect_tx`, `complete_tx` and an
@@ -209,14 +209,14 @@ struct api_edge {
   int after = 0;
 };
 
-/// A test's program, without the condition. It owns the list of threads. Their code, the locations and the edges belong to the
-/// test and must outlive the view.
+/// A test's program, without the condition. The view owns the list of threads. Their code, the locations and the edges belong
+/// to the test and must outlive the view.
 struct program_view {
   std::span<const location> locations{};
   bounded<thread_view, max_threads> threads{};
   std::span<const api_edge> api{};
-  /// Programmatic dependent launches: thread `before` belongs to a grid on which the grid of `after` depends. That grid may
-  /// begin early: only `griddepcontrol.wait` orders later events after everything in `before`.
+  /// Programmatic dependent launches: thread `before` belongs to a grid that the grid of `after` depends on. The dependent grid
+  /// may begin early, and only `griddepcontrol.wait` orders later events after everything in `before`.
   std::span<const api_edge> launches{};
   int version = 0;  ///< the PTX version that the program declares, for example 92 for 9.2; 0 for the newest version
 
@@ -224,7 +224,8 @@ struct program_view {
   constexpr void add(const thread_view& thread) { threads.push(thread, "a program has more than 16 threads"); }
 };
 
-/// Returns the value of a register that holds the address of location `index`. The value is far from any value that tests use.
+/// Returns the value of a register that holds the address of location `index`. The value is far outside the range of values
+/// that tests use.
 [[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
   return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
 }
@@ -245,8 +246,8 @@ struct condition_node {
   comparison test = comparison::equal;
   term left{};
   term right{};
-  int first = 0;   ///< the index of the child
-  int second = 0;  ///< the index of the child
+  int first = 0;   ///< the index of the first child
+  int second = 0;  ///< the index of the second child
 };
 
 /// The quantifier of a condition.

@@ -22,7 +22,7 @@ inline namespace v0_3 {
 namespace model {
 
 /// Two accesses that race, each identified by its thread and its instruction's number in that thread, and data that identifies
-/// an execution in which they race.
+/// an execution where they race.
 struct data_race {
   struct access {
     int thread = -1;

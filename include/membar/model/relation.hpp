@@ -16,7 +16,7 @@ namespace model {
 /// The maximum number of events in an execution, including initial writes: a set of events is one machine word.
 inline constexpr int max_events = 64;
 
-/// A set of events; bit `i` stands for event `i`.
+/// A set of events; bit `i` represents event `i`.
 using event_set = std::uint64_t;
 
 /// Returns the set that contains only `event`.
@@ -69,7 +69,7 @@ class relation {
     }
   }
 
-  /// Replaces the relation over the first `count` events by its transitive closure.
+  /// Replaces the relation over the first `count` events with its transitive closure.
   constexpr void close(int count) noexcept {
     for (int through = 0; through < count; ++through) {
       const event_set reached = (*this)[through];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The rules of the model by name, and sets of rules.
+/// The model's rules, identified by name, and sets of rules.
 #pragma once
 
 #include <algorithm>
@@ -116,7 +116,7 @@ enum class rule : std::uint8_t {
   update_depends_on_its_read,
   predicate_dependency,
   shuffle_dependency,
-  // what instructions do
+  // // effects of instructions
   failed_compare_writes_nothing,
   load_buffering_is_allowed,
   count
@@ -161,7 +161,7 @@ enum class reading : std::uint8_t {
   count
 };
 
-/// All rules, which together are the model. This set is known at compile time.
+/// All rules, which together form the model. This set is known at compile time.
 struct every_rule {
   static constexpr bool complete = true;
   [[nodiscard]] static constexpr bool holds(rule) noexcept { return true; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The limits of a search, its statistics, and the errors of a search that reached a limit.
+/// The limits of a search, its statistics, and the error that a search throws when it reaches a limit.
 #pragma once
 
 #include <membar/model/error.hpp>
@@ -24,7 +24,7 @@ struct statistics {
   cut_loop cut{};                ///< a loop whose longer runs were omitted
 };
 
-/// The error of a search that was stopped because it reached its limit of steps, memory or time.
+/// The error that is thrown when a search is stopped at its limit of steps, memory or time.
 class limit_reached : public error {
  public:
   limit_reached() : error("undecided: the search was stopped at its step limit") {}

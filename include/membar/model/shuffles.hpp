@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `shfl.sync`: determines from which lane a value comes, and which shuffles of a warp belong together.
+/// `shfl.sync`: determines which lane a value comes from, and which of a warp's shuffles belong together.
 ///
-/// A shuffle does not order memory. It passes on a value together with the reads on which the value depends. No lane continues
+/// A shuffle does not order memory. It passes on a value together with the reads that the value depends on. No lane continues
 /// before every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
 #pragma once
 
@@ -34,7 +34,7 @@ namespace model {
   return lane;
 }
 
-/// The lane from which `lane` gets its value in shuffle `i`.
+/// The lane from which a lane gets its value in a shuffle.
 struct shuffle_source {
   int lane = 0;
   bool in_range = true;  ///< false if the lane keeps its own value
@@ -69,9 +69,9 @@ struct shuffle_source {
   return {in_range ? from : lane, in_range};
 }
 
-/// Matches the shuffle events: the n-th shuffles with the same mask in a warp belong together. It sets the `source` of each
-/// shuffle read and adds their dependencies to `f`. Returns false if a lane of a mask never arrives, because such a path is not
-/// an execution. Throws `error` for a shuffle without a defined value.
+/// Matches the shuffle events: the n-th shuffles with the same mask in a warp belong together. Sets the `source` of each
+/// shuffle read, and adds the dependencies of these reads to `f`. Returns false if a lane of a mask never arrives, because such
+/// a path is not an execution. Throws `error` for a shuffle without a defined value.
 template <class Rules>
 [[nodiscard]] constexpr bool join_shuffles(event_structure& f, const Rules& rules, const program_view& program,
                                            std::span<const event> events, std::array<int, max_events>& source) {

@@ -311,8 +311,8 @@ class litmus_program {
     return result;
   }
 
-  /// Returns this program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels
-  /// that a stream, an event or a graph orders. Threads are counted from 0.
+  /// Returns this program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as if a stream,
+  /// an event or a graph ordered their kernels. Threads are counted from 0.
   [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
     if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
       throw error("an API edge names a thread that the test does not have");
@@ -467,7 +467,8 @@ class litmus_program {
     expected = arrivals;
   }
 
-  // Returns a register of a thread that initially holds the address of a location. `next` is a register that nothing uses yet.
+  // Returns one of a thread's registers, which initially holds a location's address. `next` is a register that nothing uses
+  // yet.
   constexpr int address_register(int location, std::size_t thread, int& next) {
     for (int r = 0; r < next && r < max_registers; ++r) {
       if (at(registers_[thread], r) == address_value(location)) {
@@ -481,7 +482,7 @@ class litmus_program {
     return next++;
   }
 
-  // An access to another block's shared memory uses an address in a register, as does a store of an address.
+  // Accesses to another block's shared memory, and stores of an address, use an address in a register.
   constexpr void go_through_addresses(instruction& i, std::size_t thread, int& next) {
     if (i.target_of >= 0) {
       i.target = address_register(i.target, thread, next);

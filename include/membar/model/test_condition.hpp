@@ -22,8 +22,8 @@ struct variable {
 /// A location in shared memory. Each block that accesses it has its own copy. No other variable may have the same index. A
 /// condition names the location together with a thread of its block: `in(1, x)`.
 [[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
-/// Returns the shared variable in the block of thread `number`, counted from 0, for use by the other threads of the cluster. An
-/// access to it uses an address (`mapa`) in the state space `.shared::cluster`.
+/// Returns the shared variable in the block of thread `number`, counted from 0, for use by the cluster's other threads. An
+/// access to the variable uses an address (`mapa`) in the state space `.shared::cluster`.
 [[nodiscard]] constexpr variable remote(variable v, int number) noexcept { return {v.index, v.in_shared_memory, number}; }
 
 /// A register of a thread. The initial value of every register is 0.

@@ -28,7 +28,7 @@ enum class waits : std::uint8_t { left_at_once, repeated_once };
 /// A loop that was cut: a thread reached a second backward jump, and the loop does more than wait. Longer runs were omitted.
 struct cut_loop {
   int thread = -1;  ///< -1 if no loop was cut
-  int line = 0;     ///< the line of the jump in the text from which the test was read
+  int line = 0;     ///< the jump's line in the text from which the test was read
 };
 
 /// Walks all paths. A path assumes an outcome for each fork. The assumptions are checked once the values are known.
@@ -73,7 +73,7 @@ class thread_paths : public path_values {
     int guard = -1;            ///< the expression of the current instruction's predicate, or -1 for none
     bool jumped_back = false;  ///< whether the path is in a loop that does more than wait
     bool waited = false;       ///< whether the path is in a loop that only waits
-    int head = 0;              ///< the instruction where the thread started or to which it last jumped back
+    int head = 0;              ///< the instruction where the thread started, or the target of its last jump back
     int events = 0;            ///< the number of events at that point
   };
 
@@ -209,7 +209,7 @@ class thread_paths : public path_values {
     return start(thread + 1);
   }
 
-  // Continues on the path on which the predicate of instruction `next` does not hold.
+  // Continues on the path where the predicate of instruction `next` does not hold.
   constexpr bool walk_without(int thread, int next, const thread_state& state) {
     const instruction& i = at(code(thread), next);
     const mark before = save(thread);
@@ -304,7 +304,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // Handles a tensor copy. It reads its map, and then the location to which the map points, with one path per possible
+  // Handles a tensor copy, which reads its map and then the location to which the map points, with one path per possible
   // location.
   constexpr bool walk_tensor_map(int thread, int index, const thread_state& state) {
     const int map = at(code(thread), index).tensor_map;
@@ -366,7 +366,7 @@ class thread_paths : public path_values {
     return continues || is_continued ? vector_number_ : -1;
   }
 
-  // Creates the events of one access. A compare-and-swap first walks the path on which it fails.
+  // Creates the events of one access. For a compare-and-swap, first walks the path where it fails.
   constexpr bool access(int thread, int index, int location_index, event_set addressed, const thread_state& state) {
     const instruction& i = at(code(thread), index);
     const location& l = at(program_.locations, location_index);
@@ -500,8 +500,8 @@ class thread_paths : public path_values {
     throw error("the address of an asynchronous operation must be a location's address and must be in its register initially");
   }
 
-  // Handles an instruction that starts an asynchronous operation. It creates the instruction's own event, followed by the
-  // events that are performed later, all in the same thread.
+  // Handles an instruction that starts an asynchronous operation. Creates the instruction's own event, followed by the events
+  // that are performed later, all in the same thread.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
     if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects one more arrival, which happens later
@@ -586,8 +586,8 @@ class thread_paths : public path_values {
     push(done);
   }
 
-  // A lane sends its value and receives another lane's value. shuffles.hpp determines which lane, once every thread has its
-  // path.
+  // Handles a shuffle: a lane sends its value and receives another lane's value. shuffles.hpp determines which lane that is,
+  // once every thread's path has been chosen.
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     event e = event_of(thread, index, state);

@@ -3,7 +3,7 @@
 /// Determines which loops only wait, insofar as the instructions show this.
 ///
 /// A backward jump at instruction j to instruction i only waits on a path if
-///  1. no instruction outside of i..j jumps to one of i+1..j,
+///  1. no instruction outside i..j jumps to one of i+1..j,
 ///  2. no register that an instruction of i..j sets is read after i, or at the thread's end, before it is set again,
 ///  3. the instructions between i and j that the path ran are branches, register arithmetic, loads, fences, mbarrier tests that
 ///     found their phase incomplete, and read-modify-writes that left the value as it was, in memory whose accesses are all

@@ -27,7 +27,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Text that is built at compile time and can be used as a template argument, so that compilers print it.
+/// Text that is built at compile time and can be used as a template argument, so that compilers print the text.
 struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
@@ -149,7 +149,7 @@ template <const auto& Test>
   });
 }
 
-/// The two accesses of a data race.
+/// Describes the two accesses of a data race.
 template <const auto& Test>
 [[nodiscard]] consteval witness_text race_of() {
   return Test.with_view([](const test_view& test) {
@@ -186,10 +186,10 @@ struct the_model_finds_a_race {
   static constexpr bool reported = true;
 };
 
-/// Returns true if the model forbids the test's condition, as `forbidden(Test)` decides. Otherwise it causes a compile error
-/// that shows an execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr` variable
-/// at namespace scope or a static member. g++ prints the execution as text. For compilers that print the characters as numbers,
-/// the error names `explain` instead.
+/// Returns true if the model forbids the test's condition, as `forbidden(Test)` decides. Otherwise, the call causes a compile
+/// error that shows an execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr`
+/// variable at namespace scope or a static member. g++ prints the execution as text. For compilers that print the characters as
+/// numbers, the error names `explain` instead.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_forbidden() {
   if constexpr (!forbidden(Test)) {
@@ -198,8 +198,8 @@ template <const auto& Test>
   return true;
 }
 
-/// Returns true if no execution has a data race, as `race_free(Test)` decides. Otherwise it causes a compile error that names
-/// the two accesses of a race by their threads and instructions. The instructions of each thread are counted from 1.
+/// Returns true if no execution has a data race, as `race_free(Test)` decides. Otherwise, the call causes a compile error that
+/// names the two accesses of a race by their threads and instructions. The instructions of each thread are counted from 1.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_race_free() {
   if constexpr (!race_free(Test)) {

@@ -26,15 +26,15 @@ namespace symmetric {
 /// One process's view of the memory on every PE.
 struct adopted_memory {
   int self = 0;  ///< the PE of this process
-  /// for each PE: the address at which this process's device accesses that PE's memory
+  /// for each PE: the address that this process's device uses to access that PE's memory
   std::vector<void*> addresses;
   std::size_t bytes = 0;  ///< the size on each PE
   int device = -1;        ///< this process's device, or -1 for the current device
 };
 
 /// A callback that receives one number from this process and returns all processes' numbers, in PE order, once every process
-/// has called it. It is therefore also a barrier between the processes. It must not wait for a kernel that waits for another
-/// PE: use MPI on host memory, a gloo group or a socket, but not NCCL.
+/// has called it. The callback is therefore also a barrier between the processes. It must not wait for a kernel that waits for
+/// another PE: use MPI on host memory, a gloo group or a socket, but not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
 /// Returns the memory of a PyTorch rendezvous, given its C++ object of type `c10d::symmetric_memory::SymmetricMemory`. `bytes`
@@ -73,7 +73,7 @@ template <class Handle>
 
 namespace detail {
 
-/// Processes with one PE each that gather numbers with a callback. The results of the callback are checked.
+/// Processes, each with one PE, that gather numbers with a callback. The callback's results are checked.
 class gathering_processes {
  public:
   gathering_processes(int self, int count, all_gather_callback all_gather)
@@ -180,7 +180,7 @@ class adopted_region {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return addresses_.at(static_cast<std::size_t>(which.index())); }
-  /// Returns the address at which this process's device accesses a PE's memory. `which` may be any PE.
+  /// Returns the address that this process's device uses to access a PE's memory. `which` may be any PE.
   [[nodiscard]] void* base_from_here(pe which) const { return base(which); }
   [[nodiscard]] peer_reach reach_of(pe) const noexcept { return reach_; }
 
@@ -221,8 +221,8 @@ class adopted_region {
 /// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory, reads the
 /// marks of all others, and restores the old contents. The memory still belongs to the program that allocated it, and it must
 /// outlive its use by kernels. A backend can have only one heap at a time, and nothing else may use the memory while that heap
-/// exists. The destructor is local: it destroys the callback, and a `host_group` in the callback then informs the other
-/// processes that this process has left.
+/// exists. The destructor is local. It destroys the callback; if the callback holds a `host_group`, the group then informs the
+/// other processes that this process has left.
 ///
 /// Requires: the memory must begin at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was
 /// given a null address, a misaligned address or another PE's address (the error names the PE), if sizes differ, or if the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce: the sum or the maximum of all PEs' vectors, available on every PE. It uses one shot for small vectors and two
-/// shots for large vectors, and is correct in every replay of a captured graph.
+/// All-reduce: the sum or the maximum of all PEs' vectors, available on every PE. Small vectors are reduced in one shot and
+/// large vectors in two shots. The result is correct in every replay of a captured graph.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -97,9 +97,9 @@ struct alignas(16) reduced_vector {
   }
 };
 
-/// Sends a vector to an empty box, which holds zeros. One `.b128` store transfers the whole vector with all bits inverted, so
-/// that a vector of zeros is not mistaken for an empty box. A vector whose bits are all ones would then be mistaken for an
-/// empty box, so its first elements, which are NaNs, are replaced with other NaNs.
+/// Sends a vector to an empty box: memory for one vector, which holds zeros while it is empty. One `.b128` store transfers the
+/// whole vector with all bits inverted, so that a vector of zeros is not mistaken for an empty box. A vector whose bits are all
+/// ones would then be mistaken for an empty box, so its first elements, which are NaNs, are replaced with other NaNs.
 template <class T>
 __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) noexcept {
   if ((vector.words[0] & vector.words[1] & vector.words[2] & vector.words[3]) == 0xffffffffU) {
@@ -111,7 +111,7 @@ __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) no
   }
   membar::store<thread_scope::system>(box, vector, relaxed);
 }
-/// Takes the vector out of the box, if there is one, and returns whether there was one.
+/// Takes the vector out of the box if the box is not empty, and returns whether there was a vector.
 template <class T>
 [[nodiscard]] __device__ inline bool take(reduced_vector<T>* box, reduced_vector<T>& to) noexcept {
   const reduced_vector<T> came = membar::load<thread_scope::system>(box, relaxed);
@@ -196,7 +196,7 @@ class reducing_wait {
       }
     }
   }
-  /// Returns whether a PE has aborted. It reads the flag at most once per `between_looks`, and returns false in between.
+  /// Returns whether a PE has aborted. Reads the flag at most once per `between_looks`, and returns false in between.
   [[nodiscard]] __device__ bool is_over() noexcept {
     if (!look_.time_is_up()) {
       return false;
@@ -256,7 +256,7 @@ __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, 
 /// One shot: a PE sends its vector to every PE and reduces the vectors that arrive. There are three boxes per PE and position,
 /// and a thread that takes a vector leaves the box empty. At the start of a round, a PE signals that its previous round has
 /// ended and that its boxes are therefore empty. At the end of the round, one block waits for the signals that the other PEs
-/// sent in the previous round. These have usually arrived by then. The next kernel can therefore send immediately. The vectors
+/// sent in the previous round. These signals have usually arrived by then, so the next kernel can send immediately. The vectors
 /// cannot replace the signals, because their stores are relaxed and order nothing for other threads. `result(offset, count,
 /// floats)` receives the reduced elements.
 template <class Op, class T, class Backend, class Result, class After>
@@ -587,7 +587,7 @@ struct all_reduce_options {
 /// The constructor and `close` are collective; the destructor is local. The kernels run in the remote domain, read their
 /// sequence numbers from device memory, and are correct in every replay of a captured graph. They must use the class's memory
 /// one after the other: use a single stream, or hold `guard(which).on_after_previous(stream)` around the calls. Concurrent use
-/// by another stream is rejected, as is a second stream in one capture. The program itself must order replays of graphs.
+/// by another stream, and use by a second stream in one capture, are rejected. The program itself must order replays of graphs.
 ///
 /// If a PE exceeds the budget, the process continues: the kernels of all PEs end, their output is undefined, and `check` and
 /// every later call throw `error`, which names the PE that did not arrive. In that case, construct a new object on every PE.
@@ -673,9 +673,9 @@ class all_reduce {
     reduce(memory, in, out, size, stream);
   }
 
-  /// Enqueues an all-reduce of `norm.rows * norm.width` elements, as at the end of a transformer layer. It adds the sums to the
-  /// residual and writes the normalized rows to `out`, which may be `in`. If the data fits into one shot, this is one kernel;
-  /// otherwise a second kernel handles the rows. Errors: the same as for `enqueue`.
+  /// Enqueues an all-reduce of `norm.rows * norm.width` elements, as at the end of a transformer layer. The operation adds the
+  /// sums to the residual and writes the normalized rows to `out`, which may be `in`. If the data fits into one shot, this is
+  /// one kernel; otherwise a second kernel handles the rows. Errors: the same as for `enqueue`.
   void enqueue(pe which, const T* in, T* out, const residual_rms_norm<T>& norm, stream_handle stream) const
     requires std::is_same_v<Op, sum>
   {
@@ -693,7 +693,7 @@ class all_reduce {
     }
   }
 
-  /// Throws `error` if a kernel has timed out, on this PE or on another PE. Call it after waiting for the stream.
+  /// Throws `error` if a kernel has timed out, on this PE or on another PE. Call this function after waiting for the stream.
   void check() const {
     for (std::size_t i = 0; i != locals_.size(); ++i) {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
@@ -712,8 +712,8 @@ class all_reduce {
     }
   }
 
-  /// Enqueues an operation that ends the waits of the all-reduces on every PE. It must run in a different stream from the
-  /// all-reduces. Use it if a PE will not arrive.
+  /// Enqueues an operation that ends the waits of the all-reduces on every PE. The operation must run in a different stream
+  /// from the all-reduces. Use it if a PE will not arrive.
   void give_up(pe which, stream_handle stream) const { abort_on_stream(stop_.on(which)[0], stream); }
 
   /// Waits until the kernels of all PEs have ended, and frees the memory. Collective. Errors: throws the errors of `check` and

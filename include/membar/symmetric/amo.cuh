@@ -42,8 +42,8 @@ template <class Counter, amo Operation>
   }
 }
 
-/// The type of a counter's value. For anything that is not a counter, it is a type to which any argument converts, so that the
-/// compiler reports only that the call was rejected.
+/// The type of a counter's value. For anything that is not a counter, it is a type that any argument converts to, so that the
+/// compiler reports only the rejected call.
 template <class Counter>
 struct counted_of {
   using type = anything;

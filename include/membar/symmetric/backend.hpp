@@ -17,7 +17,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace symmetric {
 
-/// Memory that a backend maps on every PE and a heap manages. It has the same size and alignment on each PE and is not zeroed.
+/// Memory that a backend maps on every PE and a heap manages. The memory has the same size and alignment on each PE, and is not
+/// zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
@@ -28,7 +29,7 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 /// A backend. All processes must call its collective members in the same order.
 ///
 /// * `visible`: the visibility class.
-/// * `count()`, `local_pes()`: the number of PEs, and the PEs for which this process launches kernels.
+/// * `count()`, `local_pes()`: the number of PEs, and the PEs that this process launches kernels for.
 /// * `device_of(which)`: the device of a PE of this process.
 /// * `supports(use)`: whether an atomic operation is atomic between any two PEs and, if not, the reason.
 /// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs and receives the numbers of all
@@ -80,7 +81,7 @@ template <class Backend>
   return all;
 }
 
-/// The values on which processes must agree in a collective call.
+/// The values that processes must agree on in a collective call.
 enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, placed, team, freed, closed, launched };
 
 /// Returns the text that completes "PE 1 has ... 3".

@@ -104,8 +104,8 @@ struct missing_pe {
   int pe = -1;  ///< the PE that has not arrived, or -1
 };
 
-/// Signals this PE's arrival to every other PE. Returns the number of the barrier. All threads of the group read the previous
-/// number before their first group barrier, and one thread writes the new number after it.
+/// Signals this PE's arrival to every other PE. Returns the barrier's number. All threads of the group read the previous number
+/// before their first group barrier, and one thread writes the new number after it.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline unsigned long long arrive_everywhere(Group group, const Words& words, Order order) noexcept {
   const auto& all = words_at(words);
@@ -238,8 +238,8 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called this barrier as often as this PE, like `try_barrier`. If the budget is used up first, it
-/// prints which PEs are missing and ends the kernel with a trap.
+/// Waits until every PE has called this barrier as often as this PE, like `try_barrier`. If the budget is used up first, prints
+/// which PEs are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();
@@ -285,9 +285,9 @@ template <class Words>
 /// The second half of a barrier: waits until every PE has arrived as often as this PE had after the arrival `own`. All threads
 /// of the group receive the result, `done` or `timed_out`. The group may differ from the group that arrived.
 ///
-/// With `acquire`, it synchronizes with every PE's `arrive`. After `timed_out`, it may be called again with the same arrival.
-/// PTX (peer): `ld.acquire.sys.b64` of each other PE's word, divided among the threads, until that PE has arrived; a group
-/// barrier.
+/// With `acquire`, the wait synchronizes with every PE's `arrive`. After `timed_out`, the function may be called again with the
+/// same arrival. PTX (peer): `ld.acquire.sys.b64` of each other PE's word, divided among the threads, until that PE has
+/// arrived; a group barrier.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Words& words, const arrival& own, wait_budget budget,
@@ -304,7 +304,7 @@ template <class Group, class Words, class Order = acquire_t>
   }
 }
 
-/// The second half of a barrier, like `try_wait`. If the budget is used up first, it prints which PEs are missing and ends the
+/// The second half of a barrier, like `try_wait`. If the budget is used up first, prints which PEs are missing and ends the
 /// kernel with a trap.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>

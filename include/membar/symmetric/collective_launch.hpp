@@ -24,8 +24,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace symmetric {
 
-/// The information that a PE provides about its own launch before a collective launch. It is a plain value, so that the checks
-/// can be tested without a GPU.
+/// The information that a PE provides about its own launch before a collective launch. This is a plain value, so that the
+/// checks can be tested without a GPU.
 struct launch_offer {
   unsigned long long blocks = 0;  ///< the number of blocks in the PE's grid
   /// the number of blocks that its device can hold at the same time; 0 if it cannot launch cooperatively
@@ -61,8 +61,8 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
       throw error(
           each.failed,
           "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its device "
-          "holds (%s): on that PE, check the block's dimensions, the shared memory, and that the program was compiled for the "
-          "device",
+          "can hold (%s): on that PE, check the block's dimensions, the shared memory, and that the program was compiled for "
+          "the device",
           pe, cudaGetErrorName(each.failed));
     }
   }
@@ -186,7 +186,7 @@ template <class... Parameters>
   return hash;
 }
 
-/// The indices of the words in which an offer is sent to other processes.
+/// The indices of the words that carry an offer to other processes.
 struct offer_word {
   static constexpr int blocks = 0;  ///< with a tag that identifies the call
   static constexpr int room = 1;
@@ -307,13 +307,13 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently. It uses the logical
-/// remote synchronization domain, so that local kernels do not wait for this kernel's writes to other PEs.
+/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently. The launch uses the
+/// logical remote synchronization domain, so that local kernels do not wait for this kernel's writes to other PEs.
 ///
 /// Collective: every process must call it with the same kernel and configuration. `streams` must contain one stream for each PE
 /// of this process, in PE order, or be empty for the default streams. `arguments(which)` must return a tuple of the kernel's
-/// arguments on that PE. It is called before anything is launched. When the call returns, the kernels of all PEs of this
-/// process have been launched. The host does not wait for them.
+/// arguments on that PE. This callback is called before anything is launched. When the call returns, the kernels of all PEs of
+/// this process have been launched. The host does not wait for them.
 ///
 /// Errors: every PE throws the same `error`, before anything is launched, if a PE cannot launch, if the PEs' launches differ,
 /// or if `arguments` threw an exception. The error names the PE and, depending on the case, the number of blocks that it can

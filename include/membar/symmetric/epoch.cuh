@@ -94,8 +94,8 @@ template <class Group, class Signal, class Epoch>
   }
 }
 
-/// Waits for the next number of the epoch `seen`, like `try_wait`. If the budget is used up first, it prints the PE, the
-/// address, the expected value and the current value, and ends the kernel with a trap.
+/// Waits for the next number of the epoch `seen`, like `try_wait`. If the budget is used up first, prints the PE, the address,
+/// the expected value and the current value, and ends the kernel with a trap.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,

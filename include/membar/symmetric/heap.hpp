@@ -21,8 +21,8 @@ namespace symmetric {
 
 namespace detail {
 
-/// Returns the number of the process's next heap, starting at 1. It does not use <atomic>, which would account for a third of
-/// everything that this header includes.
+/// Returns the number of the process's next heap, starting at 1. This function does not use <atomic>, which would account for a
+/// third of everything that this header includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
   static unsigned long long made = 0;
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
@@ -164,8 +164,8 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects on every PE, allocated by a heap. An `array` is a value with which host code refers to the objects. It does
-/// not free them; a `scoped_array` does.
+/// `size()` objects on every PE, allocated by a heap. Host code uses an `array` as a value that refers to the objects. An
+/// `array` does not free the objects; a `scoped_array` does.
 template <class T, backend Backend>
 class array {
  public:
@@ -173,8 +173,8 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Returns the offset of object `index` in the heap, in bytes. It is the same on every PE. After the object is freed, another
-  /// allocation may have the same offset.
+  /// Returns the offset of object `index` in the heap, in bytes. The offset is the same on every PE. After the object is freed,
+  /// another allocation may have the same offset.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
   /// Identifies object `index`, for example for a `deadlock::recorder`. The identity is the same on every PE and is never
@@ -210,10 +210,10 @@ class array {
 
 /// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free objects, in any order.
 ///
-/// `allocate` and `free` are collective: every process must call them in the same order with the same arguments; they check
-/// this. An allocation is zeroed on every PE before `allocate` returns on any PE, so a put never races with the zeroing.
-/// Before a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes the puts of these
-/// kernels.
+/// `allocate` and `free` are collective: every process must call them in the same order with the same arguments, which both
+/// functions check. An allocation is zeroed on every PE before `allocate` returns on any PE, so a put never races with the
+/// zeroing. Before a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes the puts of
+/// these kernels.
 ///
 /// Errors: throws `error` on every PE, without changing anything. The error names the difference between PEs, the space that is
 /// left, or the link that does not support an atomic operation. `free` also throws `error` if the memory was already freed or
@@ -311,8 +311,8 @@ class heap {
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
 
-  /// Returns the number of this heap in the process, counted from 1. It is the same on every PE if all processes create their
-  /// heaps in the same order.
+  /// Returns this heap's number in the process, counted from 1. The number is the same on every PE if all processes create
+  /// their heaps in the same order.
   [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
   /// Returns the reach of PE `which`, which must belong to this process.
@@ -428,7 +428,7 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for at least 1, and "
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: request at least 1, and "
                   "at most as many as fit",
                   size, element, bytes_of_.bytes());
     }
@@ -695,7 +695,7 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
     }
   }
 
-  /// Frees the memory. Collective. It does nothing if the array is already closed.
+  /// Frees the memory. Collective. Does nothing if the array is already closed.
   void close() {
     if (this->heap_ != nullptr) {
       this->heap_->close_scope(scope_);

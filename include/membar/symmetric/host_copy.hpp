@@ -4,7 +4,7 @@
 ///
 /// `cudaMemcpy` and `cudaMemset` may return before they have finished: this applies to copies from pageable memory or within a
 /// device, and to every memset of device memory. The next operation on the heap, in another stream or on another PE, may then
-/// run first. There are two remedies, and this header has functions for both: an asynchronous copy followed by a wait for its
+/// run first. There are two remedies, both of which this header supports: an asynchronous copy followed by a wait for its
 /// stream, or a flag on the context or on the allocation that makes such calls synchronous.
 #pragma once
 

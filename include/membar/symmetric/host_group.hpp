@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lets the processes of one host find each other, gather numbers and exchange file descriptors. It requires only Linux. There
-/// is one process per PE.
+/// Lets the processes of one host find each other, gather numbers and exchange file descriptors. This header requires only
+/// Linux. There is one process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -32,7 +32,7 @@ inline namespace v0_3 {
 namespace symmetric {
 
 /// All processes of a job. Each pair of processes is connected by its own socket, so each process detects by itself when
-/// another process ends. If a process has forked, its child also holds the socket: on Linux 5.3 or later, the other processes
+/// another process ends. If a process has forked, its child also holds the socket. On Linux 5.3 or later, the other processes
 /// still detect the end immediately; on older kernels, they detect it only when the budget is used up.
 ///
 /// Only processes of the same user can join: the directory must belong to that user and have mode 0700, both ends of a
@@ -42,7 +42,7 @@ namespace symmetric {
 /// every other process throws an `error` that names the process. The group is then broken, and every later call throws the same
 /// error.
 ///
-/// Linux only. Not thread-safe: only one thread may use it at a time. `all_gather` can be passed to `adopted_backend`.
+/// Linux only. Not thread-safe: only one thread may use the group at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
  public:
   /// Joins the group as PE `rank` of `count`. Collective: it returns when all processes have joined. `budget` applies to this
@@ -65,8 +65,9 @@ class host_group {
   /// processes.
   [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) { return numbers(mine, nullptr); }
   /// Returns `all_gather` as a callback, which throws if the group has been destroyed. When the callback's last copy is
-  /// destroyed, for example together with the backend that received it, the other processes learn that this process has left as
-  /// soon as they call their own callback, or while they wait in it. Every process must create its callbacks in the same order.
+  /// destroyed, for example together with the backend that received it, this process has left. The other processes detect this
+  /// as soon as they call their own callback, or while they wait in it. Every process must create its callbacks in the same
+  /// order.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
@@ -122,7 +123,8 @@ class host_group {
     }
   }
 
-  /// Throws if a process of the group has ended. It does not wait for other processes, so it can be used while kernels run.
+  /// Throws if a process of the group has ended. This function does not wait for other processes, so it can be used while
+  /// kernels run.
   void require_all() {
     require_unbroken();
     for (int other = 0; other != at_->count; ++other) {
@@ -475,7 +477,7 @@ class host_group {
     }
   }
 
-  /// Returns whether a process has left a channel that exists in this process. It does not consume the messages of later calls.
+  /// Returns whether a process has left a channel that exists in this process. Does not consume the messages of later calls.
   [[nodiscard]] bool someone_has_left() {
     for (const owned_file& each : at_->sockets) {
       letter next;
@@ -489,7 +491,7 @@ class host_group {
     });
   }
 
-  /// Informs the other processes which process is at fault, leaves the group, and throws.
+  /// Tells the other processes which process is at fault, leaves the group, and throws.
   [[noreturn]] void give_up(fault why, int culprit) {
     letter last = letter_of(kind::broken);
     last.value = culprit;
@@ -629,7 +631,7 @@ class host_group {
   std::shared_ptr<state> at_;  ///< the group's callbacks refer to the state without owning it
 };
 
-/// Opens the socket to which the other processes connect.
+/// Opens the socket that the other processes connect to.
 inline owned_file host_group::make_door(const rendezvous& where, const std::string& path) {
   const sockaddr_un address = address_of(path);
   if (!is_private(where.directory)) {

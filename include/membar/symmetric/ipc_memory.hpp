@@ -57,7 +57,7 @@ class opened_allocations {
     return status;
   }
 
-  /// Closes an allocation, on the device for which it was opened, if nothing else uses it.
+  /// Closes an allocation, on the device that it was opened for, if nothing else uses the allocation.
   [[nodiscard]] cudaError_t close(const void* base, int device) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(entries_.begin(), entries_.end(),
@@ -308,8 +308,8 @@ class ipc_memory {
     return handles;
   }
 
-  /// Returns whether this device may access the device with that bus number. For a device that is hidden from this process, it
-  /// returns true, because only opening the memory shows whether the device is reachable.
+  /// Returns whether this device may access the device with that bus number. For a device that is hidden from this process, the
+  /// function returns true, because only opening the memory shows whether the device is reachable.
   [[nodiscard]] bool reaches(unsigned long long bus) const {
     const int theirs = detail::device_of_bus_number(bus);
     int access = 1;

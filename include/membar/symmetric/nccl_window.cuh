@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An NCCL window as memory for `adopted_backend`. It requires NCCL 2.28 or later, whose device header it includes.
+/// An NCCL window as memory for `adopted_backend`. This header requires NCCL 2.28 or later, and includes NCCL's device header.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -42,9 +42,9 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 /// Returns the first `bytes` bytes of a window that every rank has registered with `ncclCommWindowRegister` and
 /// `NCCL_WIN_COLL_SYMMETRIC`. PEs are ranks.
 ///
-/// It launches one kernel and waits for it. The window and its memory must outlive the backend. Requires that all ranks can
-/// access each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` if the window is null (because NCCL could
-/// not create it), if some rank cannot be accessed with loads and stores, or if a call to NCCL fails.
+/// The call launches one kernel and waits for it. The window and its memory must outlive the backend. Requires that all ranks
+/// can access each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` if the window is null (because NCCL
+/// could not create it), if some rank cannot be accessed with loads and stores, or if a call to NCCL fails.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
     throw error(

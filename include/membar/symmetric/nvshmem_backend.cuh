@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device part of the NVSHMEM backend: it adds to NVSHMEM's calls the ordering that they lack.
+/// The device part of the NVSHMEM backend, which adds the ordering that NVSHMEM's calls lack.
 #pragma once
 
 #include <membar/fence.cuh>

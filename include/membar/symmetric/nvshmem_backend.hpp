@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory over NVSHMEM: one process per GPU, on one or several machines. It belongs to the package's `nvshmem`
-/// component.
+/// Symmetric memory over NVSHMEM: one process per GPU, on one or several machines. This header belongs to the package's
+/// `nvshmem` component.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -28,8 +28,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace symmetric {
 
-/// The reach of a PE with NVSHMEM. It consists of this PE's number and the number of PEs, because NVSHMEM itself locates the
-/// other PEs.
+/// The reach of a PE with NVSHMEM. The reach consists of this PE's number and the number of PEs, because NVSHMEM itself locates
+/// the other PEs.
 class nvshmem_reach {
  public:
   MEMBAR_HOST_DEVICE constexpr nvshmem_reach(pe self, int count) noexcept : self_(self), count_(count) {}
@@ -47,8 +47,8 @@ class nvshmem_reach {
   int count_;
 };
 
-/// The data that processes need to find each other, as plain bytes. The process that becomes PE 0 creates it and passes it to
-/// all others, through a shared page, a file or a socket.
+/// The data that processes need to find each other, as plain bytes. The process that becomes PE 0 creates the id and passes it
+/// to all others, through a shared page, a file or a socket.
 using nvshmem_id = nvshmemx_uniqueid_t;
 
 /// Creates the id of a job. The calling process becomes PE 0. If it was forked, its parent must not have made a CUDA call.
@@ -193,9 +193,9 @@ class nvshmem_region {
 /// which holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores
 /// reach every PE; its constructor checks this.
 ///
-/// It supports the AMOs that NVSHMEM provides: additions, compare-and-swap and bitwise operations on integers, and loads,
-/// stores and exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The
-/// session must outlive the backend, which must outlive its heaps.
+/// The backend supports the AMOs that NVSHMEM provides: additions, compare-and-swap and bitwise operations on integers, and
+/// loads, stores and exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE.
+/// The session must outlive the backend, which must outlive its heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:
@@ -205,7 +205,7 @@ class basic_nvshmem_backend {
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
 
-  /// Uses the current device, which must be the session's.
+  /// Uses the current device, which must be the session's device.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
     check(cudaGetDevice(&device_), "check with nvidia-smi that the CUDA driver and the device work");

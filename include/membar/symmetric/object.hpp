@@ -20,7 +20,8 @@ class object;
 template <class T, class Backend = peer_backend>
 class span;
 
-/// The address of some PE's objects, for direct loads and stores. It is not a symmetric address and does not convert to one.
+/// The address of some PE's objects, for direct loads and stores. This address is not a symmetric address and does not convert
+/// to one.
 template <class T>
 class direct_span {
  public:
@@ -76,11 +77,11 @@ class address {
   using backend = Backend;
   using reach_type = typename Backend::reach;
 
-  /// Returns the reach of the PE on which this address is valid: that PE's number, the number of PEs, and how that PE reaches
+  /// Returns the reach of the PE where this address is valid: that PE's number, the number of PEs, and how that PE reaches
   /// them.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
 
-  /// Returns the PE on which this address is valid.
+  /// Returns the PE where this address is valid.
   [[nodiscard]] MEMBAR_HOST_DEVICE pe self() const noexcept { return reach_.self(); }
   /// Returns the number of PEs.
   [[nodiscard]] MEMBAR_HOST_DEVICE int count() const noexcept { return reach_.count(); }

@@ -8,9 +8,9 @@
 /// stream until another PE acts. Therefore, first enqueue the operations that it waits for (docs/deadlocks.md), and load the
 /// kernels before any operation waits.
 ///
-/// In a captured stream, a value or condition that is passed as an argument is fixed: the graph would set and wait for the same
-/// value in every replay, and the second replay could read stale data. Such a call is rejected. The forms with an epoch
-/// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
+/// In a captured stream, a value or condition that is passed as an argument is fixed. The graph would set the same value, or
+/// wait for it, in every replay, so the second replay could read stale data. Such a call is therefore rejected. The forms with
+/// an epoch (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
 ///
 /// The operations that use an epoch must form a single sequence, either in one stream or in streams that are ordered by events.
 /// A graph must therefore also be replayed in one stream. A signal that is numbered by epochs must start at zero, only
@@ -114,8 +114,8 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
 }  // namespace detail
 
 /// Loads the kernels of all operations below on every PE of this process. The first launch of a kernel may wait for running
-/// kernels, and one of those may in turn wait for that launch. Call this once per backend type before the first kernel that
-/// waits, and also load the program's own kernels.
+/// kernels, and one of those may in turn wait for that launch. Call this function once per backend type before the first kernel
+/// that waits, and also load the program's own kernels.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: throws `error` if a device has no code for them.
 template <backend Backend>
@@ -153,9 +153,9 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: throws
-/// the errors of `launch`, and an `error` if the stream is being captured and the signal is a signal<set>: in that case, pass
-/// an epoch or use a signal<add>.
+/// Enqueues a notification, which releases everything that the stream has done before, including puts to `other`. Errors:
+/// throws the errors of `launch`, and an `error` if the stream is being captured and the signal is a signal<set>: in that case,
+/// pass an epoch or use a signal<add>.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
@@ -191,8 +191,8 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condi
 
 /// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: the number of the previous wait plus `step`. The
 /// number is determined when the wait runs, so a captured graph waits for the next number in each replay. `step` is the total
-/// that all senders add between two waits, and 1 for a signal<set>. If the budget is used up first, it fails like the wait for
-/// a condition. Errors: throws the errors of `launch`.
+/// that all senders add between two waits, and 1 for a signal<set>. If the budget is used up first, the kernel fails in the
+/// same way as for a wait with a condition. Errors: throws the errors of `launch`.
 template <class Kind, backend Backend>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                     stream_handle stream, unsigned long long step = 1) {

@@ -36,9 +36,9 @@ template <class Address>
                 "membar: the result of at(pe) is an address of another PE, not a symmetric address: pass the symmetric object "
                 "and the PE");
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
-                "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
+                "membar: a private pointer is not a symmetric address: pass an object from a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
-                "membar: this is not a symmetric address: pass an object of a symmetric heap");
+                "membar: this is not a symmetric address: pass an object from a symmetric heap");
   return is_symmetric<Address>;
 }
 
@@ -143,8 +143,8 @@ template <class Address>
   }
 }
 
-/// A type to which everything converts. It is the parameter type of calls that are rejected anyway, so that the compiler
-/// reports only that the call was rejected.
+/// A type to which everything converts. Rejected calls use it as their parameter type, so that the compiler reports only the
+/// rejection.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
@@ -231,12 +231,12 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 }  // namespace detail
 
 /// Orders the group's earlier puts, AMOs, notifications and fetches, on each PE, before the notification that receives this
-/// result and before later operations of the group's first thread. It does not complete the earlier operations. If another
-/// thread of the group then executes puts or fetches of its own that must be ordered, that thread must call `fence` with
-/// `by_thread`.
+/// result and before later operations of the group's first thread. The fence does not complete the earlier operations. If
+/// another thread of the group then executes puts or fetches of its own that must be ordered, that thread must call `fence`
+/// with `by_thread`.
 ///
-/// Synchronizes: it makes a later notification a release at its destination, and acts as an acquire between two `fetch`es by
-/// one thread. PTX (peer): a group barrier, `fence.acq_rel.sys` by one thread, and another group barrier. NVSHMEM:
+/// Synchronizes: the fence makes a later notification a release at its destination, and acts as an acquire between two
+/// `fetch`es by one thread. PTX (peer): a group barrier, `fence.acq_rel.sys` by one thread, and another group barrier. NVSHMEM:
 /// `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
@@ -266,7 +266,7 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Waits until the sources of earlier puts may be reused and the results of earlier gets are available. It does not make
+/// Waits until the sources of earlier puts may be reused and the results of earlier gets are available. The flush does not make
 /// anything visible to another PE.
 ///
 /// PTX (peer): a group barrier. NVSHMEM, which has no weaker operation: a group barrier, `nvshmem_quiet` by one thread,
@@ -281,7 +281,7 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 
 /// Copies the objects at `from`, on this PE, to all objects of `to` on `other`. On return, the whole group may reuse `from`.
 ///
-/// It does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
+/// The put does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
 /// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; otherwise four in flight,
 /// as wide as the addresses allow; then a group barrier. NVSHMEM: `nvshmemx_putmem_*`. A put uses up to 45 registers, so a
 /// kernel that itself uses many registers needs `__launch_bounds__` for large blocks.
@@ -305,8 +305,8 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
 /// Copies all objects of `from` on `other` to the objects at `to`, on this PE. On return, the whole group may read the objects
 /// at `to`.
 ///
-/// It does not synchronize: wait for a signal first. A `fence` orders two `fetch`es, but not two gets. PTX (peer): the same as
-/// `put`. NVSHMEM: `nvshmemx_getmem_*`.
+/// The get does not synchronize: wait for a signal first. A `fence` orders two `fetch`es, but not two gets. PTX (peer): the
+/// same as `put`. NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -325,8 +325,9 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 
 /// Stores one object on `other` with a single access. Only the calling thread executes the store.
 ///
-/// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if stores
-/// reach the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
+/// The store is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if
+/// stores reach the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with
+/// NVSHMEM.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -349,7 +350,7 @@ template <class From>
   }
 }
 
-/// Executes a `put` and then notifies `other`: it sets the signal to `value` or adds `value` to it.
+/// Executes a `put` and then notifies `other`, by setting the signal to `value` or adding `value` to it.
 ///
 /// Synchronizes: the put's data is released to the wait or test on `other` that acquires the signal's new value. On some
 /// backends, the release does not cover earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from`
@@ -381,7 +382,7 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
   }
 }
 
-/// Notifies `other`: it sets the signal to `value` or adds `value` to it.
+/// Notifies `other`, by setting the signal to `value` or adding `value` to it.
 ///
 /// Synchronizes: with `release`, the group's blocking puts to `other` are released to an acquire of the new value there. To
 /// release puts to other PEs as well, use `notify_transitively`. With `relaxed`, nothing is released. PTX (peer): a group

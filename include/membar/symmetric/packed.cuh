@@ -56,8 +56,8 @@ template <class Message>
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 
-/// Whether the lanes of a warp poll together until all of them have their words. This is the case if each lane has a word and
-/// some lanes have more than one. A warp that votes is faster than a warp whose lanes diverge and reconverge.
+/// Whether a warp's lanes poll together until all of them have their words. They do so if each lane has a word and some lanes
+/// have more than one. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
@@ -101,7 +101,7 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
 }
 
 /// Stores the words `first`, `first + step` and so on of the message at `from` in the box on `other` that corresponds to `box`
-/// on this PE. It reads all of these words before it computes the box's address, so that the reads do not wait for the address.
+/// on this PE. Reads all of these words before computing the box's address, so that the reads do not wait for the address.
 template <unsigned Batch, class Reach, class From>
 __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
@@ -202,11 +202,11 @@ template <class Group, class Box, class To>
 /// Sends the object at `from`, on this PE, to the box on `other`, with the number `sequence`. On return, the whole group may
 /// reuse `from`.
 ///
-/// It does not synchronize: it transfers only the message itself. The box must be free: its owner must have taken the previous
-/// message and confirmed this to the sender with an answer. This applies to each thread: the thread that stores a word must
-/// itself have taken a word of the answer, and that word must come from the thread that took the previous word. This is the
-/// case if request and answer are messages of the same type, sent by groups of the same kind and size. Otherwise, answer with a
-/// signal, which releases and acquires: after a relaxed answer, a group barrier is not sufficient to order the threads.
+/// The put does not synchronize: it transfers only the message itself. The box must be free: its owner must have taken the
+/// previous message and confirmed this to the sender with an answer. This applies to each thread: a thread that stores a word
+/// must itself have taken a word of the answer, and that word must come from the thread that took the previous word. This is
+/// the case if request and answer are messages of the same type, sent by groups of the same kind and size. Otherwise, answer
+/// with a signal, which releases and acquires: after a relaxed answer, a group barrier is not sufficient to order the threads.
 /// `sequence` must be neither 0 nor the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word
 /// stored by one thread; then a group barrier. Requires: the visibility class `everywhere`.
 template <class Group, class Box, class From>
@@ -245,8 +245,8 @@ template <class Box, class To>
 /// may read `to`. All threads of the group receive the result, `done` or `timed_out`; after `timed_out`, `to` may be partly
 /// written.
 ///
-/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number has arrived; `vote.sync.all` after each
-/// poll if a warp takes a message of 33 to 128 words; then a group barrier.
+/// The call does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number has arrived; `vote.sync.all` after
+/// each poll if a warp takes a message of 33 to 128 words; then a group barrier.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
@@ -261,7 +261,7 @@ template <class Group, class Box, class To>
 }
 
 /// Waits for the message with the number `sequence` in the calling PE's box and copies it to `to`, like `try_take_packed`. If
-/// the budget is used up first, it prints the PE, the address, the expected number and the current number, and ends the kernel
+/// the budget is used up first, prints the PE, the address, the expected number and the current number, and ends the kernel
 /// with a trap.
 template <class Group, class Box, class To>
 __device__ inline void take_packed(Group, const Box& box, To* to, unsigned sequence, wait_budget budget) noexcept {

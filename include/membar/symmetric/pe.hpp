@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the data of a put becomes visible, and the names of the backends.
+/// Where a put's data becomes visible, and the names of the backends.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -18,7 +18,7 @@ using membar::ring_neighbour;
 /// Where data is visible once it is complete, that is, after a `quiet` or after a release that has been acquired.
 enum class visibility {
   everywhere,        ///< on every PE, because loads and stores reach every PE, for example over NVLink
-  destination_only,  ///< only on the PE to which it was put, because some PEs are connected by a network
+  destination_only,  ///< only on the PE to which the data was put, because some PEs are connected by a network
 };
 
 /// Returns the name of a visibility class: "everywhere" or "destination_only".

@@ -76,8 +76,8 @@ struct transport<peer_reach> {
     }
   }
 
-  /// A heap's reach contains the locations of that heap on the other PEs. The signal has a reach of its own, because it may
-  /// belong to a different heap from the data.
+  /// A heap's reach contains the locations of that heap on the other PEs. The signal has its own reach, because it may belong
+  /// to a different heap from the data.
   template <class Kind, class Group>
   __device__ static void put_signal(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory within one process, based on peer access. It requires no other library. Every PE is a GPU in this machine.
+/// Symmetric memory within one process, based on peer access. The backend requires no other library. Every PE is a GPU in this
+/// machine.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -23,7 +24,7 @@ namespace symmetric {
 /// How the peer backend allocates memory so that the devices can access each other's memory.
 enum class peer_memory {
   automatic,  ///< `mapped` if every device supports it, otherwise `plain`
-  mapped,     ///< one address range from the driver's virtual memory management, with the PEs at equal distances
+  mapped,     ///< one address range from the driver's virtual memory management, with the PEs' parts at equal distances
   plain,      ///< an allocation on each device, with peer access enabled between all devices
 };
 
@@ -151,7 +152,7 @@ class peer_region {
     const std::size_t count = devices.size();
     if (bytes > (static_cast<std::size_t>(-1) / 2 - unit) / count) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of %zu bytes was requested: ask for less memory than the devices have", bytes);
+                  "membar: a symmetric heap of %zu bytes was requested: request less memory than the devices have", bytes);
     }
     peer_region made(devices, (bytes + unit - 1) / unit * unit);
     check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
@@ -164,7 +165,7 @@ class peer_region {
       check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
             "make the symmetric heap smaller, because a device has too little free memory");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
-      // From here on, the mapping owns the memory.
+      // From now on, the mapping owns the memory.
       const CUresult released = driver.release(memory);
       check(as_runtime(placed));
       made.bases_[i] = reinterpret_cast<void*>(made.range_ + i * made.bytes_);
@@ -261,7 +262,7 @@ class peer_region {
     }
   }
 
-  /// Creates the device's context. The runtime creates it at the first call that needs it, but the driver does not.
+  /// Creates the device's context. The runtime creates a context at the first call that needs one, but the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
     check(cudaFree(nullptr), "check with nvidia-smi that the CUDA driver and the device work");
@@ -295,9 +296,9 @@ class peer_region {
 /// The peer backend: PE i is `devices[i]`, and all PEs belong to this process. With `peer_backend`, data is visible everywhere,
 /// because loads and stores reach every PE.
 ///
-/// With `visibility::destination_only`, it guarantees less, so that a program for a cluster can be developed on one machine:
-/// operations that the cluster does not support do not compile. A device that is listed twice acts as two PEs, which is useful
-/// for tests; kernels that wait for each other must then fit on the device at the same time.
+/// With `visibility::destination_only`, the backend guarantees less, so that a program for a cluster can be developed on one
+/// machine: operations that the cluster does not support do not compile. A device that is listed twice acts as two PEs, which
+/// is useful for tests; kernels that wait for each other must then fit on the device at the same time.
 ///
 /// Requires: peer access between any two devices; multicast is not used. Errors: throws `error`, which names the two devices
 /// without peer access, or the device that does not support the requested kind of memory. The backend is a value; its heaps own

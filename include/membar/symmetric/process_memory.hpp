@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that the processes on a host share, with one process per GPU. It requires only the CUDA driver. It can be passed to
-/// `adopted_backend`.
+/// Memory that the processes on a host share, with one process per GPU. Sharing requires only the CUDA driver, and the memory
+/// can be passed to `adopted_backend`.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -39,7 +39,7 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Returns whether a device supports this kind of sharing. Returns false if an older driver does not recognize the attribute.
+/// Returns whether a device supports this kind of sharing, or false if an older driver does not recognize the attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
@@ -53,7 +53,8 @@ struct sharing_calls {
 /// its own part on its current device and maps the parts of the others.
 ///
 /// The constructor is collective, but the destructor is not: a part exists until the last process that has it mapped has ended
-/// or released it. The memory has no name in the system. The backends that adopt the memory must be destroyed before it.
+/// or released it. The memory has no name in the system. The backends that adopt the memory must be destroyed before the memory
+/// is.
 ///
 /// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. Multicast is not used.
 /// Requires: peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws

@@ -23,7 +23,7 @@ concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& rea
 
 namespace detail {
 
-/// A backend's operations in device code. Each backend specializes it for its reach.
+/// A backend's operations in device code. Each backend specializes this template for its reach.
 template <class Reach>
 struct transport;
 /// The operations for a symmetric address.
@@ -62,7 +62,7 @@ class peer_reach {
 };
 
 #if defined(__CUDACC_RTC__)
-/// The part of the peer backend that NVRTC compiles. It makes symmetric addresses complete types. The host part is in
+/// The part of the peer backend that NVRTC compiles, which makes symmetric addresses complete types. The host part is in
 /// peer_backend.hpp.
 template <visibility Visible>
 class basic_peer_backend {

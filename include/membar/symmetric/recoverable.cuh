@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Waits and barriers on a stream that let a program recover from a timeout: they always end and report their results in
-/// memory. An operation that times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a
+/// memory. An operation that times out uses a flag to end the operations of all PEs. (`wait_on_stream` ends its kernel with a
 /// trap, which makes the context unusable.)
 ///
-/// After an operation whose result is not `done`, later work in the stream still runs and may find old data: let kernels check
-/// the status, or let the host wait for the stream before it enqueues more work. To continue, wait for the streams of all PEs;
-/// free the flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; and then allocate new
-/// ones.
+/// After an operation whose result is not `done`, later work in the stream still runs and may find old data. Therefore, let
+/// kernels check the status, or let the host wait for the stream before it enqueues more work. To continue, wait for the
+/// streams of all PEs; free the flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; and
+/// then allocate new ones.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -45,8 +45,8 @@ enum class stream_result : unsigned {
 }
 
 /// The report of a recoverable operation, in memory that its device can write: device memory, or mapped host memory. Later work
-/// in the stream may read it, as may the host after it has waited for the stream. Write `stream_status{}` there before the
-/// first operation.
+/// in the stream may read the report, and the host may read it after waiting for the stream. Write `stream_status{}` there
+/// before the first operation.
 struct stream_status {
   stream_result result = stream_result::pending;
   int pe = -1;                      ///< the PE that waited
@@ -180,8 +180,8 @@ void load_recoverable_operations(const heap<Backend>& heap) {
 /// Enqueues a wait for a signal of the stream's PE. The wait ends when the condition holds, its budget is used up or `flag` is
 /// set, and then writes `status`. If it times out, it sets the flag of every PE.
 ///
-/// If the result is `done`, it synchronizes like `wait_on_stream`. Errors: throws the errors of `launch`, and an `error` if
-/// `status` is null or if the stream is being captured. In a captured stream, pass an epoch instead.
+/// If the result is `done`, the wait synchronizes like `wait_on_stream`. Errors: throws the errors of `launch`, and an `error`
+/// if `status` is null or if the stream is being captured. In a captured stream, pass an epoch instead.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
@@ -206,9 +206,9 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
          flag, status);
 }
 
-/// Enqueues this PE's part of a barrier across all PEs or across a team. It ends in the same cases as `try_wait_on_stream`.
-/// `flag` ends the waits of all PEs. Errors: throws the errors of `launch`, and an `error` if `status` is null; for a team,
-/// also the errors of `barrier_on_stream`.
+/// Enqueues this PE's part of a barrier across all PEs or across a team. The barrier ends in the same cases as
+/// `try_wait_on_stream`. `flag` ends the waits of all PEs. Errors: throws the errors of `launch`, and an `error` if `status` is
+/// null; for a team, also the errors of `barrier_on_stream`.
 template <class Words, backend Backend>
   requires detail::is_barrier<Words>
 void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,

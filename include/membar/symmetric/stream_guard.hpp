@@ -22,11 +22,11 @@ namespace symmetric {
 /// ended. If the work has not ended yet, `on` and `on_host` throw an error. `on_after_previous` makes the new stream wait for
 /// the work, and `on_host_after_previous` makes the calling thread wait for it.
 ///
-/// Create one guard for each team and PE of the process, while the PE's device is current. It must outlive its holds. It is
-/// thread-safe. Each hold costs one recorded event and two stream queries, plus one event query if the stream changes. Errors:
-/// throws `error`, which names the team, its user and the remedy, and changes nothing. In a captured stream, nothing runs yet,
-/// so a hold there does not wait, leaves no work, and protects the team only from other streams of the same capture: hold the
-/// team again where the graph is launched.
+/// Create one guard for each team and PE of the process, while the PE's device is current. The guard must outlive its holds,
+/// and is thread-safe. Each hold costs one recorded event and two stream queries, plus one event query if the stream changes.
+/// Errors: throws `error`, which names the team, its user and the remedy, and changes nothing. In a captured stream, nothing
+/// runs yet, so a hold there does not wait, leaves no work, and protects the team only from other streams in the same capture.
+/// Hold the team again where the graph is launched.
 class stream_guard {
  public:
   /// `team` is the team's name in error messages.

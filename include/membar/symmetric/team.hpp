@@ -23,8 +23,9 @@ namespace symmetric {
 /// A subset of the PEs, renumbered from 0 in the order of their PE numbers; the new numbers are the ranks. A team is a value
 /// that can be passed to kernels.
 ///
-/// A team of PEs at equal distances may contain any PEs; other teams may contain only PEs below `most_listed`. Two teams with
-/// the same PEs are equal, regardless of how they were created. Errors: throws `error`, which names the invalid PE or number.
+/// A team whose PE numbers are equally spaced may contain any PEs; other teams may contain only PEs below `most_listed`. Two
+/// teams with the same PEs are equal, regardless of how they were created. Errors: throws `error`, which names the invalid PE
+/// or number.
 class team {
  public:
   /// A list can contain only PEs below this number.
@@ -45,7 +46,7 @@ class team {
     if (size - 1 > (std::numeric_limits<int>::max() - first.index()) / stride) {
       throw error(cudaErrorInvalidValue,
                   "membar: a team of %d PEs starting with PE %d, %d apart, was requested: its last PE would be beyond PE %d, "
-                  "the largest possible number: ask for fewer PEs, or for a smaller distance",
+                  "the largest possible number: request fewer PEs or a smaller distance",
                   size, first.index(), stride, std::numeric_limits<int>::max());
     }
     return {first.index(), size == 1 ? 1 : stride, size};
@@ -79,7 +80,7 @@ class team {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
 
-  /// Returns the PE with a rank, which must be from 0 to `size()` - 1.
+  /// Returns the PE with the given rank, which must be from 0 to `size()` - 1.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator[](int rank) const noexcept {
     if (stride_ != 0) {
       return pe(first_ + rank * stride_);
@@ -123,7 +124,7 @@ class team {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Returns the team in strided form if its PEs are at equal distances, and unchanged otherwise.
+  /// Returns the team in strided form if its PE numbers are equally spaced, and unchanged otherwise.
   [[nodiscard]] team canonical() const {
     const int first = (*this)[0].index();
     const int stride = size_ == 1 ? 1 : (*this)[1].index() - first;
@@ -137,12 +138,12 @@ class team {
 #endif
 
   int first_;
-  int stride_;  ///< the distance between PEs; 0 if the PEs are listed
+  int stride_;  ///< the distance between consecutive PE numbers; 0 if the PEs are listed
   int size_;
   unsigned long long listed_[2] = {0, 0};
 };
 
-/// A team's barrier, in the form that the kernels of one of its PEs use. It consists of a heap's barrier words and the team.
+/// A team's barrier, in the form that the kernels of one of its PEs use. This consists of a heap's barrier words and the team.
 /// `team_barrier::on` returns it.
 template <class Backend = peer_backend>
 class team_words {

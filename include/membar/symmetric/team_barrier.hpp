@@ -55,8 +55,8 @@ class team_barrier {
     return team_words<Backend>(words, members_);
   }
 
-  /// Returns the guard of PE `which`. It lets the program's own collectives on the team take turns with those in
-  /// `on_stream.cuh`. Errors: the same as for `on`.
+  /// Returns the guard of PE `which`. The guard lets the program's own collectives on the team take turns with the operations
+  /// in `on_stream.cuh`. Errors: the same as for `on`.
   [[nodiscard]] stream_guard& guard(pe which) { return *local(which).guard; }
 
   /// Acquires the team on PE `which` for a barrier that is complete in one call. Errors: throws the errors of `on` and of

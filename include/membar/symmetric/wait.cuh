@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits for signals, which have a budget, and tests of signals. Both acquire at system scope.
+/// Waits for signals, with a budget, and tests of signals. Both acquire at system scope.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -74,8 +74,7 @@ struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
 
-/// Informs the backend that a thread has seen a signal, if some PEs are connected by a network and the backend needs this
-/// information.
+/// Informs the backend that a thread has seen a signal, if a network connects some PEs and the backend needs this information.
 template <class Signal, class Order>
 __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
                                     Order) noexcept {
@@ -105,8 +104,8 @@ template <class Order, class Condition, class Stop = never_stop>
   }
 }
 
-/// Prints the awaited word with its expected and current values, and ends the kernel with a trap. It is not inlined, so that it
-/// does not cost the wait any registers.
+/// Prints the awaited word with its expected and current values, and ends the kernel with a trap. This function is not inlined,
+/// so that it does not cost the wait any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
@@ -135,8 +134,8 @@ template <class Signal, class Order = acquire_t>
 /// Returns whether the calling PE's signal meets `condition` now. Only the calling thread executes the test, and it acquires if
 /// the condition is met.
 ///
-/// Synchronizes with the release that wrote the value that was read and, for a signal<add>, with the releases that wrote
-/// earlier values. PTX: `ld.acquire.sys.b64`.
+/// Synchronizes with the release that wrote the value read and, for a signal<add>, with the releases that wrote earlier values.
+/// PTX: `ld.acquire.sys.b64`.
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline bool test(const Signal& signal, Condition condition, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
@@ -175,7 +174,7 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
   }
 }
 
-/// Waits until the calling PE's signal meets `condition`. If the budget is used up first, it prints the PE, the address, the
+/// Waits until the calling PE's signal meets `condition`. If the budget is used up first, prints the PE, the address, the
 /// expected value and the current value, and ends the kernel with a trap.
 ///
 /// Synchronizes like `try_wait`, which is cheaper for a thread or a warp: in a kernel that may print, the compiler makes the

@@ -116,18 +116,19 @@ class counter {
 /// own barriers.
 class barrier_word : public detail::word_of_64 {};
 
-/// A number in a PE's own device memory that grows with each use. It provides the numbers of the PE's messages, waits or
+/// A number in a PE's own device memory that grows with each use. An epoch provides the numbers of the PE's messages, waits or
 /// barriers (epoch.cuh). In a captured graph, operations that use an epoch get the next number in each replay, whereas a number
 /// passed as an argument would be the same in all replays. Only one group at a time may use an epoch, and only on its own PE.
 /// An epoch is initially 0.
 class epoch : public detail::word_of_64 {};
 
-/// A flag with which any PE can end the waits of all PEs (recoverable.cuh). Once set, it stays set: free it together with the
-/// words that were waited for, and allocate new ones. It is initially 0.
+/// A flag that any PE can set to end the waits of all PEs (recoverable.cuh). Once set, it stays set: free it together with the
+/// words that were waited for, and allocate new ones. The flag is initially 0.
 class abort_flag : public detail::word_of_64 {};
 
 /// Space for a packed message of type `T` (packed.cuh), which may be any trivially copyable type, `half2` or `__nv_bfloat162`.
-/// It consists of 16-byte words, each with 12 bytes of the message and a sequence number. Padding bytes arrive unchanged.
+/// The space consists of 16-byte words, each with 12 bytes of the message and a sequence number. Padding bytes arrive
+/// unchanged.
 template <class T>
 class packed {
   static_assert(membar::detail::is_bytes<T>, "membar: a packed message must be trivially copyable");

@@ -14,8 +14,8 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills the stages with tiles from
-/// global memory through bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every
+/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread uses bulk copies to fill the
+/// stages with tiles from global memory, ahead of the threads that consume the tiles. Tiles are consumed in order, and every
 /// consumer takes each tile.
 ///
 /// The pipeline must be in shared memory. One thread must call `init`, and a block barrier must follow. Then one thread creates

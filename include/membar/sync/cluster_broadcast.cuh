@@ -21,13 +21,13 @@ inline namespace v0_3 {
 enum class cluster_copies : unsigned char {
   relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, which a
             ///< thread of the first block starts; consumers in the first block may only read the tile
-  /// one copy from global memory into all blocks; ptxas recommends compiling it for sm_90a, because it may be slow on other
-  /// targets
+  /// one copy from global memory into all blocks; ptxas recommends compiling this copy for sm_90a, because it may be slow on
+  /// other targets
   multicast
 };
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block in a cluster. One thread fills the
-/// stages with tiles from global memory through bulk copies, and each tile is read from global memory only once. In each block,
+/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block in a cluster. One thread uses bulk
+/// copies to fill the stages with tiles from global memory, and each tile is read from global memory only once. In each block,
 /// the same number of threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own
 /// block's stage.
 ///

@@ -10,7 +10,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// A barrier between `Ranks` threads that uses only flags. It needs loads and stores, but no atomics, across the link.
+/// A barrier between `Ranks` threads that uses only flags. Across the link, it needs loads and stores, but no atomics.
 ///
 /// Each rank has `flags` in nearby memory that the other ranks can access. A rank arrives by storing to the
 /// flags of every rank, and waits by polling its own flags. Ranks may also share one set of flags. Zero-initialized flags are

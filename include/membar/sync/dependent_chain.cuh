@@ -27,9 +27,9 @@ class prerequisites_ended {
   constexpr prerequisites_ended() noexcept = default;
 };
 
-/// The address of memory that the kernels of a chain pass on to each other. It is a parameter of each kernel. A kernel can
-/// access the memory only once the preceding kernels have ended, so it neither reads data too early nor overwrites data that a
-/// preceding kernel still reads.
+/// The address of memory that the kernels of a chain pass on to each other. This address is a parameter of each kernel. A
+/// kernel can access the memory only once the preceding kernels have ended, so it neither reads data too early nor overwrites
+/// data that a preceding kernel still reads.
 ///
 /// Use a plain pointer for memory that no kernel in the chain writes, such as weights, which may be read before the wait.
 template <class T>

@@ -12,7 +12,7 @@ inline namespace v0_3 {
 
 /// A barrier between thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
-/// Between the two calls, a block can do work for which the other blocks need not wait. A zero-initialized barrier is ready for
+/// Between the two calls, a block can do work that the other blocks need not wait for. A zero-initialized barrier is ready for
 /// use, and it can be used any number of times.
 ///
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before the block's
@@ -66,7 +66,7 @@ class grid_barrier {
     return __syncthreads_or(late ? 1 : 0) != 0 ? wait_result::timed_out : wait_result::done;
   }
 
-  /// Arrives and waits, for the blocks of one grid. It is faster than two separate calls.
+  /// Arrives and waits, for the blocks of one grid. This is faster than two separate calls.
   template <class ArriveOrder, class WaitOrder>
   __device__ wait_result sync(ArriveOrder arrive_order, WaitOrder wait_order, wait_budget budget) noexcept {
     const arrival mine = arrive(arrive_order);

@@ -20,7 +20,7 @@ inline namespace v0_3 {
 /// A zero-initialized object is ready for use. It is ready again once the last block has arrived.
 ///
 /// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block in
-/// which `arrive` returns true. It guarantees nothing to the other blocks, in which `arrive` returns false. No block waits for
+/// which `arrive` returns true. Nothing is guaranteed to the other blocks, in which `arrive` returns false. No block waits for
 /// another, so the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
 /// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block must call `arrive`, and
@@ -50,7 +50,8 @@ class last_block {
 
 namespace detail {
 
-/// Prints a message and ends the kernel with a trap. It is not inlined, so that it does not cost the reduction any registers.
+/// Prints a message and ends the kernel with a trap. This function is not inlined, so that it does not cost the reduction any
+/// registers.
 [[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
   printf(
       "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use in a "
@@ -76,7 +77,7 @@ class block_partial {
   friend __device__ bool last_block_reduce(const std::type_identity_t<U>& block_value, block_partial<U, S>* partial,
                                            Operation operation, U& result) noexcept;
 
-  /// Stores the block's value. It ends the kernel with a trap if the last block of the previous use has not read the previous
+  /// Stores the block's value. Ends the kernel with a trap if the last block of the previous use has not read the previous
   /// value yet.
   __device__ void put(const T& value) noexcept {
     if (full_.load(acquire) != 0) {
@@ -96,7 +97,7 @@ class block_partial {
 ///
 /// Only the `block_value` of a block's first thread, whose index is 0, 0, 0, is used. Blocks are numbered with x varying
 /// fastest. Grid and blocks may have up to three dimensions. `partial` must point to an array with one `block_partial` for each
-/// block, which belongs to this use: if a block passes it again before the last block has the result, the kernel prints a
+/// block. The array belongs to this use: if a block passes it again before the last block has the result, the kernel prints a
 /// message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
 /// synchronizes like `last_block`, and also with each later use of the same array.
 ///

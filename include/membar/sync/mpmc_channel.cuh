@@ -18,11 +18,11 @@ inline namespace v0_3 {
 /// Synchronizes: a `pop` that returns `done` synchronizes with the `push` of its message, and a push into a slot is ordered
 /// after the pop that emptied the slot. The channel is not fair, and different consumers may take the messages of one producer
 /// out of order (a single consumer takes them in order). A pop does not skip a slot whose producer stopped between its claim
-/// and its store, and a push does not skip a slot whose consumer stopped in this way: both return `timed_out`. A pop that
-/// returns `closed` does not synchronize with `close`. Ends: if the channel stays full or empty for the whole budget, for
-/// example because the other side does not exist, a call returns `timed_out`. Any thread may call `close`. Afterwards, no push
-/// succeeds, but messages that were pushed earlier can still be taken. When all messages have been taken, each pop returns
-/// `closed`.
+/// and its store, and a push does not skip a slot whose consumer stopped in this way. In both cases, the call returns
+/// `timed_out`. A pop that returns `closed` does not synchronize with `close`. Ends: if the channel stays full or empty for the
+/// whole budget, for example because the other side does not exist, a call returns `timed_out`. Any thread may call `close`.
+/// Afterwards, no push succeeds, but messages that were pushed earlier can still be taken. When all messages have been taken,
+/// each pop returns `closed`.
 ///
 /// If consumers push work themselves, all of them can block in a push to a full channel, so that no thread pops. Such consumers
 /// must use `try_push`, and do the work themselves if the channel is full.

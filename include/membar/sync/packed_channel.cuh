@@ -51,15 +51,15 @@ struct packed_slots {
 /// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another. Each message is taken exactly once, in
 /// order.
 ///
-/// The channel does not synchronize: it passes only the message. Use it if the message itself is the data. If it tells the
-/// consumer that data elsewhere in memory is ready, use `spsc_channel`.
+/// The channel does not synchronize: it passes only the message. Use it if the message itself is the data. If the message tells
+/// the consumer that data elsewhere in memory is ready, use `spsc_channel`.
 ///
 /// Each slot is one 16-byte word with a message and a sequence number, which is loaded and stored as a whole: `.b128` is
 /// single-copy atomic, but a vector of four words is not. No memory order is needed: the producer stores to a slot again only
 /// after it has loaded the counter that the consumer stored after reading the slot, and no execution reverses these two
 /// accesses.
 ///
-/// The required memory, the scope, the budgets and the ways in which a call can end are the same as for `spsc_channel`.
+/// The required memory, the scope, the budgets and the possible results of a call are the same as for `spsc_channel`.
 ///
 /// PTX: push: st.relaxed.b128, and ld.relaxed of the counter if the channel seems full; pop: ld.relaxed.b128, st.relaxed.
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
@@ -152,7 +152,7 @@ class packed_spsc_channel {
 /// counter of taken messages is released and acquired, because two producers that fill a slot one after the other are different
 /// threads, and without these orders the earlier word could replace the later one.
 ///
-/// Producers claim slots by compare-and-swap. The required memory, the effect of a producer that stops after its claim, and
+/// Producers claim slots with compare-and-swap. The required memory, the effect of a producer that stops after its claim, and
 /// `close` are the same as for `mpsc_channel`; the requirements on the link and the host are the same as for
 /// `packed_spsc_channel`.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher, which issues releases on behalf of other warps. A warp hands its value to the publisher with a release at a
-/// narrow scope; the publisher then makes the values visible at a wide scope, with a single fence for many values. The
+/// A publisher, which issues releases on behalf of other warps. A warp passes its value to the publisher with a release at a
+/// narrow scope. The publisher then makes the values visible at a wide scope, with a single fence for many values. The
 /// computing warps therefore issue no system-scope fences.
 #pragma once
 
@@ -19,7 +19,7 @@ struct publisher_report {
   /// `closed`: every source was closed and everything was published; `timed_out`: nothing was published during the idle budget
   wait_result end;
   unsigned long long fences;              ///< the number of fences issued, one per batch
-  unsigned long long batches_of_several;  ///< the number of batches in which one fence served more than one publication
+  unsigned long long batches_of_several;  ///< the number of batches where one fence served more than one publication
   unsigned long long largest_lag;         ///< the largest number of waiting publications of one source that was observed
 };
 
@@ -33,12 +33,12 @@ struct publisher_report {
 /// sources are open.
 ///
 /// Synchronizes: a consumer that acquires the value of a publication, at scope `To` or wider, synchronizes with the publisher's
-/// fence, and therefore with everything that happened before that `publish`: everything that its thread did and observed (if a
-/// warp or block barrier precedes it, this includes the work of the other threads), and every earlier publication of the
-/// source. A consumer that acquires the `value` of a signal therefore also finds, in every signal, the value of that source's
-/// earlier publications or a later value. There is no order between sources, and a consumer may miss values of a signal
-/// that later values have replaced. When `publish` returns, the value need not be visible yet; when `flush` returns, it is.
-/// Nothing is guaranteed to a consumer that loads the signal with relaxed order.
+/// fence, and therefore with everything that happened before that `publish`. This includes everything that the publishing
+/// thread did and observed (including the other threads' work, if a warp or block barrier precedes the `publish`), and every
+/// earlier publication of the source. A consumer that acquires a signal's `value` therefore also finds, in every signal, the
+/// value from that source's earlier publications or a later value. There is no order between sources, and a consumer may miss
+/// values of a signal that later values have replaced. When `publish` returns, the value need not be visible yet; when `flush`
+/// returns, the value is visible. Nothing is guaranteed to a consumer that loads the signal with relaxed order.
 ///
 /// Lag: at most `Lag` publications of a source can be waiting; a further `publish` waits for the publisher. A batch contains
 /// the waiting publications of one signal per source. A source that changes its signal with every publication needs one fence
@@ -92,10 +92,10 @@ class publisher {
       });
     }
 
-    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, it waits for space.
+    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, the call waits for space.
     ///
-    /// If only one lane of a warp calls it, the warp may stay split into two diverged parts, and its work then takes twice as
-    /// long. Use a `warp_source` for a warp.
+    /// If only one lane of a warp makes this call, the warp may stay split into two diverged parts, and its work then takes
+    /// twice as long. Use a `warp_source` for a warp.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
@@ -140,8 +140,8 @@ class publisher {
       detail::require_whole_warp();
     }
 
-    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, it waits for space. It returns
-    /// `closed` in the same cases as a `source`.
+    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, the call waits for space. The call
+    /// returns `closed` in the same cases as for a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       __syncwarp();  // so that the release covers the other lanes' work
       for (detail::polling poll(budget); !ring_.closed && ring_.full();) {
@@ -216,14 +216,14 @@ class publisher {
   }
 
   /// Publishes until every source is closed, or until no source has published for `idle`. All 32 lanes of one warp must call
-  /// it.
+  /// this function.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
     detail::require_whole_warp();
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
-  /// Publishes until every source is closed, or until no source has published for `idle`. One thread must call it. It is slower
-  /// than `serve_warp` if there are many sources.
+  /// Publishes until every source is closed, or until no source has published for `idle`. One thread must call this function,
+  /// which is slower than `serve_warp` if there are many sources.
   __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
 
   /// Returns the number of fences issued since `init`, with a relaxed load. Any thread in `From` may call it.

@@ -19,9 +19,9 @@ inline namespace v0_3 {
 ///
 /// Synchronizes: a read that returns `done` synchronizes with the write whose value it returns, and never mixes the bytes of
 /// two writes. A zero-initialized lock holds a value of zeros. The lock guarantees neither that a read succeeds while the
-/// writer writes without a pause, nor that a read returns the latest value. It does not order writers: there must be only one
-/// writer, or the writers must hold another lock that synchronizes them. Ends: a read that finds no pause between writes, or
-/// whose writer stopped within a write, returns `timed_out`.
+/// writer writes without a pause, nor that a read returns the latest value. The lock does not order writers: there must be only
+/// one writer, or the writers must hold another lock that synchronizes them. Ends: a read returns `timed_out` if it finds no
+/// pause between writes, or if the writer stopped in the middle of a write.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
 /// fence.acquire, ld.relaxed. Requires: device code; `T` must be trivially copyable; for device scope, all kernels must run in
