@@ -65,7 +65,7 @@ def measured(nvcc, disassembler):
 
 
 def table(result):
-    lines = ["| operation, sm_90 | the compiler can infer the memory | it cannot | `in_global` states it |", "|---|---|---|---|"]
+    lines = ["| operation, sm_90 | the compiler can infer the kind of memory | the compiler cannot infer it | `in_global` states it |", "|---|---|---|---|"]
     for words, row in result["operations"].items():
         cells = [f"{row[k]['instructions']} instructions, {row[k]['registers']} registers" for k in KNOWLEDGE]
         lines.append(f"| {words} | {' | '.join(cells)} |")

@@ -43,7 +43,7 @@ ROWS = [
         r"|^causality/(RelSeq|LB)"),
     Row("atomic.hpp", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
         r"^sequential_consistency/.*(exchange|fetch_add|fetch_update)\S*\.seq_cst"),
-    Row("headers/atomic.md", "The value type is trivially copyable, has 1, 2, 4, 8 or 16 bytes, and is aligned to its size.",
+    Row("headers/atomic.md", "The value type must be trivially copyable, have a size of 1, 2, 4, 8 or 16 bytes, and be aligned to its size.",
         r"^types/.*(uint8|uint16|uint64|half|float|double|quad)\.(atomic_ref|exchange|compare_exchange|fetch|reduce)"),
     Row("atomic.hpp", "float, double min and max: the operation on the bits", r"^(types|atomicity)/.*(float|double)\.(fetch|reduce)_(min|max)"),
     Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",

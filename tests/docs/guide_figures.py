@@ -368,7 +368,7 @@ SAYS = {
     },
     "docs/fences_and_scopes.md": {
         "At block scope, a store followed by an acquire fence takes {} ns, so the store accounts for nearly all of the time in that column.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
-        "even a fence at block scope takes {} µs. Alone it takes {} ns.": lambda r: [
+        "even a fence at block scope takes {} µs, compared with {} ns without traffic.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "While NCCL's all-reduce runs, such a fence takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
@@ -396,9 +396,9 @@ SAYS = {
         "memory, where a lookup takes {} cycles without [bank conflicts](#shared-memory), and a few more if two or four lanes access the same bank. Constant memory is the "
         "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,
         "For reads that use none of these, textures are slower: {} cycles, compared with {} for a plain load from L1.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
-        "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines does: {} TB/s.": lambda r: [
+        "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines slows them down to {} TB/s.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
-        "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
+        "a plain copy runs at {} TB/s instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
         "With a set-aside, the window that `tune_window` chooses reaches {} to {} times the speed of the best of 24 windows.": of_the_best,
         "The whole device reads global memory at {} TB/s, although a single load takes {} cycles": lambda r: [
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
@@ -445,7 +445,7 @@ SAYS = {
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
         "A kernel with such a region was still {} times as fast as without a window. With the ratio at which the lines fit, it was {} times as fast.": lambda r: [
             gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
-        "In that case, merging by hand changes the speed by a factor of {}: there is nothing left to gain. For float additions at such an address, the factor is {}, "
+        "In that case, merging by hand changes the speed by a factor of {}, because there is nothing left to gain. For float additions at such an address, the factor is {}, "
         "for integer maxima {}, and for additions to an address that the compiler does not know {}.": lambda r: [
             aggregation(r, "fetch_add/u32/relaxed/global/used/known"), aggregation(r, "fetch_add/f32/relaxed/global/used/known"),
             aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
@@ -455,7 +455,7 @@ SAYS = {
             level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
             level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
             level(r, "levels/throughput/one_object/fetch_add/l2")],
-        "A histogram with 256 bins counted {} values per nanosecond with bins for each block in shared memory, and {} with one atomic per value.": lambda r: [
+        "A histogram with 256 bins counted {} values per nanosecond with separate bins for each block in shared memory, and {} with one atomic per value.": lambda r: [
             level(r, f"histogram/256_bins/{arm}", "values_per_ns") for arm in ("privatized", "direct")],
         "A kernel with 96 live values took {} µs with 512 threads per multiprocessor and no spills. With 2,048 threads and 32 registers, it took "
         "{} µs.": lambda r: [spilled(r, 2), spilled(r, 8)],

@@ -487,7 +487,7 @@ SAYS = {
         **rows(("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
                 "a flag with hand-written fences, one message at a time"), PATTERNS,
                [f"channel/{arm}/pairs:{{}}" for arm in ("packed", "spsc", "spsc_system", "by_hand")], ["1", "32"]),
-        **rows(("`mpmc_channel`", "its algorithm with `cuda::atomic_ref`", "a hand-written queue: tickets from `atomicAdd`"), "h100/work_queue",
+        **rows(("`mpmc_channel`", "the same algorithm with `cuda::atomic_ref`", "a hand-written queue: tickets from `atomicAdd`"), "h100/work_queue",
                [f"work_queue/{arm}/pairs:{{}}" for arm in ("membar", "cuda_atomic_ref", "by_hand")], ["1", "8", "64"])},
     "docs/headers/sync_locks.md": rows(
         ("`ticket_lock`", "`queue_lock`", "a hand-written lock: compare-and-swap and fences", "`cuda::binary_semaphore`, which is not fair"), PATTERNS,
@@ -495,7 +495,7 @@ SAYS = {
     "docs/headers/sync_publisher.md": {
         **rows(("`warp_source`", "a release store at system scope in each warp"), PUBLISHER,
                ["pace/publisher/warps:4/lag:16/{}", "pace/release/warps:4/{}"], ["none", "nvlink.saturating"], key="p50_cycles"),
-        "takes {} cycles with a lag of 16 and {} cycles with a lag of 64. With a release store in each warp it takes {} cycles.": pace(
+        "takes {} cycles with a lag of 16 and {} cycles with a lag of 64. With a release store in each warp, an iteration takes {} cycles.": pace(
             *(f"{arm}/host.saturating" for arm in ("publisher/warps:4/lag:16", "publisher/warps:4/lag:64", "release/warps:4"))),
         "a value is stored {} cycles after `publish`, whereas a release store takes {} cycles.": at(
             PUBLISHER, *(f"latency/{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4")), key="p50_cycles"),
@@ -518,7 +518,7 @@ SAYS = {
         "| the same, but each warp publishes with a release store at system scope | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
         "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
-        "In such a graph, an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {} µs.": at(
+        "In such a graph, an empty kernel takes {} µs, and a kernel that sends one word and receives one word takes {} µs.": at(
             ALL, "all_reduce_latency/captured_empty/gpus:2/bytes:0", "all_reduce_latency/captured_exchange/gpus:2/bytes:12", by=1e3),
         "Launched one by one, membar's all-reduces of 1 KiB take {} µs each, NCCL's {} µs and NVSHMEM's {} µs.": at(
             ALL, *(f"all_reduce_latency/{arm}/gpus:2/bytes:1024" for arm in ("one_shot", "nccl", "nvshmem")), by=1e3),
@@ -543,7 +543,7 @@ SAYS = {
         "a decode step without communication took {} and {} times as long as without the library, and small kernels took {} and {} times as long.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
         "the program's speed is within {} % of its speed with the same kernels moved by hand": beside_by_hand,
-        "differs from the gain in whole runs by at most {} % of the latter.": beside_whole_runs,
+        "differs from the gain in whole runs by at most {} % of the gain in whole runs.": beside_whole_runs,
         "{} for the decode step with hidden size 1024, {} with hidden size 2048, and {} for prefill.": gains_of_sizes,
-        "took {} % longer on H200 and {} % longer on H100 after `run` had decided.": halo_after_run}
+        "took {} % longer on H200 and {} % longer on H100 after `run` had made its decision.": halo_after_run}
 }

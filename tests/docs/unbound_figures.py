@@ -34,7 +34,7 @@ NO_RESULT = {
                                 "changes every 64 instances, and", "The choice changes every 64 instances"],
         "docs/contributing.md": ["| 10 s | 10 minutes |", "| none | 10 minutes |", "(10 s)"],
         "docs/headers/atomic.md": ["sleeps of up to 256 ns", "sleeps for up to 256 ns"],
-        "docs/headers/symmetric_on_stream.md": ["within about 10 µs", "every 10 µs"],
+        "docs/headers/symmetric_on_stream.md": ["Within about 10 µs", "every 10 µs"],
         "docs/headers/sync_publisher.md": ["2,000 cycles"], "docs/patterns/which_pattern.md": ["2,000 cycles"],
         "docs/model.md": ["after 30 seconds on one core"],
         "docs/membar_domains.md": ["longer than 20 µs", "Gaps over 50 µs"],
@@ -50,7 +50,7 @@ NO_RESULT = {
                                  "| the same barrier | 1.6 s | 0.7 s |"]},
     "an example, or what follows from a definition": {
         "docs/memory_guide.md": ["which is 3.94 GB/s in each direction", "63 GB/s for 16 lanes"],
-        "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "at a ratio of 0.5 each"], "docs/litmus_on_gpu.md": ["If 42 instances"],
+        "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "each has a hit ratio of 0.5"], "docs/litmus_on_gpu.md": ["If 42 instances"],
         "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions, not"]},
 }
 

@@ -26,12 +26,12 @@ class AtomicsReport(unittest.TestCase):
         cases = {"latency/fetch_add/u8": {"membar": 100.0, "cuda_atomic_ref": 100.0},
                  "latency/exchange/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.1|**missed**|", page)
+        self.assertIn("the largest ratio of 2 cases whose machine code differs|≤ 1.02|1.1|**missed**|", page)
         self.assertIn("|`latency/exchange/u16`|different|110|100|1.1|0.01||", page)
         self.assertNotIn("the same machine code", page)
         del cases["latency/exchange/u16"]
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the largest of 1 cases whose machine code differs|≤ 1.02|1|held|", page)
+        self.assertIn("the largest ratio of 1 cases whose machine code differs|≤ 1.02|1|held|", page)
         self.assertNotIn("Above", page)
 
     def test_a_ratio_of_one_machine_code_is_a_control_and_counts_on_both_sides_of_1(self):
@@ -39,8 +39,8 @@ class AtomicsReport(unittest.TestCase):
                                              "latency/exchange/f32/relaxed": {"membar": 100.0, "cuda_atomic_ref": 110.0},
                                              "throughput/load/u8": {"membar": 101.0, "cuda_atomic_ref": 100.0},
                                              "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
-        self.assertIn("the largest of 1 cases whose machine code differs|≤ 1.02|0.5|held|", page)
-        self.assertIn("the same, in 3 cases in which both have the same machine code, farthest from 1|≤ 1.02|1.1|**missed**|", page)
+        self.assertIn("the largest ratio of 1 cases whose machine code differs|≤ 1.02|0.5|held|", page)
+        self.assertIn("the same, in 3 cases with the same machine code, the ratio farthest from 1|≤ 1.02|1.1|**missed**|", page)
         self.assertIn("|`latency/load/u32`|one|105|100|1.05|0.01||", page)
 
     def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
@@ -48,13 +48,13 @@ class AtomicsReport(unittest.TestCase):
                                                 "fetch_max/u8/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
         for run in document["benchmarks"]:
             run["ratio_uncertainty"] = 0.04
-        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.05 ± 0.04|undecided|", report(document)[1])
+        self.assertIn("the largest ratio of 2 cases whose machine code differs|≤ 1.02|1.05 ± 0.04|undecided|", report(document)[1])
         document["benchmarks"][-1]["ratio_uncertainty"] = 0.01
-        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.04 ± 0.01|**missed**|", report(document)[1])
+        self.assertIn("the largest ratio of 2 cases whose machine code differs|≤ 1.02|1.04 ± 0.01|**missed**|", report(document)[1])
 
     def test_the_control_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]
-        self.assertIn("the same kernel twice, farthest from 1|≤ 1.02|1.1|**missed**|", page)
+        self.assertIn("two measurements of the same kernel, the ratio farthest from 1|≤ 1.02|1.1|**missed**|", page)
 
     def test_promises_under_contention_are_held_or_missed_by_their_limits(self):
         page = report(result("atomic_contention", {
@@ -62,9 +62,9 @@ class AtomicsReport(unittest.TestCase):
             "fetch_add/u8/acq_rel/global/unused/one": {"membar": 9.0, "cuda_atomic_ref": 10.0},
             "fetch_add/u16/acq_rel/global/unused/one": {"membar": 8.0, "cuda_atomic_ref": 10.0},
             "fetch_add/f16/acq_rel/global/unused/one": {"membar": 7.0, "ptx": 10.0}}))[1]
-        self.assertIn("float maximum at one address / `cuda::atomic_ref`'s|≤ 0.5|0.4|held|", page)
-        self.assertIn("8-bit acq_rel addition at one address / `cuda::atomic_ref`'s|≤ 0.8|0.9|**missed**|", page)
-        self.assertIn("16-bit acq_rel addition at one address / `cuda::atomic_ref`'s|≤ 0.8|0.8|held|", page)
+        self.assertIn("float maximum at one address / the same with `cuda::atomic_ref`|≤ 0.5|0.4|held|", page)
+        self.assertIn("8-bit acq_rel addition at one address / the same with `cuda::atomic_ref`|≤ 0.8|0.9|**missed**|", page)
+        self.assertIn("16-bit acq_rel addition at one address / the same with `cuda::atomic_ref`|≤ 0.8|0.8|held|", page)
         of_half = "acq_rel addition at one address / the instruction `atom.acq_rel.add.noftz"
         self.assertIn(f"f16 {of_half}.f16`|≤ 0.7|0.7|held|", page)
         self.assertIn(f"bf16 {of_half}.bf16`|≤ 0.7|not measured|", page)
@@ -73,7 +73,7 @@ class AtomicsReport(unittest.TestCase):
         cases = {"add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 4.9},
                  "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6},
                  "fetch_add/u8/relaxed/global/unused/one": {"membar": 10.0, "other": 1.0}}
-        what = "the recommended form: speed relative to the fastest variant|≥ 0.95|"
+        what = "speed of the recommended form, relative to the fastest variant|≥ 0.95|"
         page = report(result("atomic_contention", cases))[1]
         self.assertIn(f"{what}0.96|held|", page)
         self.assertIn("|`add/u32/relaxed/global/unused`|2|0.5|", page)
@@ -86,7 +86,7 @@ class AtomicsReport(unittest.TestCase):
         cases = {"add/u32/relaxed/shared": {"membar": 10.0, "intrinsic": 9.8},
                  "fetch_add/u32/relaxed/shared": {"membar": 12.0, "intrinsic": 9.8},
                  "fetch_add/u8/acq_rel/global/unused/per_lane": {"membar": 10.0, "aggregated": 9.0}}
-        what = "the recommended form: speed relative to the fastest variant|≥ 0.95|"
+        what = "speed of the recommended form, relative to the fastest variant|≥ 0.95|"
         self.assertIn(f"{what}0.98|held|", report(result("atomic_contention", cases))[1])
         del cases["add/u32/relaxed/shared"]
         self.assertIn(f"{what}0.817|**missed**|", report(result("atomic_contention", cases))[1])

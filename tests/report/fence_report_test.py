@@ -290,7 +290,7 @@ class Required(Scratch):
 
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
-        for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate one|yes|no|no|yes|",
+        for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate domain|yes|no|no|yes|",
                      "Any time beyond the victim's time without noise is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
             self.assertIn(part, text)
 
@@ -412,7 +412,7 @@ class Recorded(Scratch):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(self.LINE, done.stdout)
             self.assertEqual(self.page().splitlines()[2], "> **R%s.**" % self.LINE[1:])
-            self.assertIn("This is the machine of the recording, not the current one.", self.page())
+            self.assertIn("This is the machine on which the results were recorded, not the current machine.", self.page())
             self.assertEqual("## On this machine\n\nNothing was measured here.\n\n- **no GPU** — 1 case" in self.page(), "in.json" in own)
             self.assertEqual({row["source"] for row in csv.DictReader(self.text("flat.csv").splitlines())}, {"recorded"})
 
@@ -578,7 +578,7 @@ class Publisher(Scratch):
         self.assertNotIn("faster", self.said_of(result))
 
     def test_no_gain_is_said(self):
-        self.assertIn("A publisher warp per block recovers nothing here.", self.said_of(published(1.0)))
+        self.assertIn("A publisher warp per block recovers no time here.", self.said_of(published(1.0)))
 
     def test_without_a_measured_case_there_is_no_section(self):
         done, page = self.report_with({"benchmarks": [{"name": "pace/release/warps:4/none", "label": "waived: no CUDA device"}]})

@@ -49,25 +49,25 @@ class SymmetricReport(unittest.TestCase):
         self.assertIn("|put_signal at 16 B, µs|≤ 3.6|3|held|", page)
         self.assertIn("|the same from shared memory, µs|≤ 3.6|3.7|**missed**|", page)
         self.assertIn("|packed at 16 B, µs|≤ 1.5|1.5|held|", page)
-        self.assertIn("|packed at 1 KiB, in pieces, one per thread, µs|≤ 1.65|1.6|held|", page)
-        self.assertIn("|packed at 1 KiB, as a whole by the group, µs|≤ 1.65|1.7|**missed**|", page)
+        self.assertIn("|packed at 1 KiB, one piece per thread, µs|≤ 1.65|1.6|held|", page)
+        self.assertIn("|packed at 1 KiB, whole message by the group, µs|≤ 1.65|1.7|**missed**|", page)
         self.assertIn("/ put_signal, 16 B|≥ 1.5|1.5|held|", page)
         self.assertIn("/ packed, 16 B|≥ 3|3|held|", page)
 
     def test_of_the_ratios_to_nvshmem_with_its_acquire_the_greatest_counts(self):
         page = report(result(LATENCIES))[1]
-        self.assertIn("NVSHMEM and acquire, the largest of 2 cases|≤ 1.03|1.02|held|", page)
+        self.assertIn("NVSHMEM with an acquire, the largest ratio of 2 cases|≤ 1.03|1.02|held|", page)
         page = report(result({**LATENCIES, "put_signal_latency/membar_nvshmem/warp:32/bytes:16": 6600.0}))[1]
-        self.assertIn("NVSHMEM and acquire, the largest of 2 cases|≤ 1.03|1.1|**missed**|", page)
+        self.assertIn("NVSHMEM with an acquire, the largest ratio of 2 cases|≤ 1.03|1.1|**missed**|", page)
 
     def test_a_case_of_membar_alone_is_not_compared(self):
         page = report(result({**LATENCIES, "put_signal_latency/membar_nvshmem/block:64/bytes:1024": 9900.0}))[1]
-        self.assertIn("NVSHMEM and acquire, the largest of 2 cases|≤ 1.03|1.02|held|", page)
+        self.assertIn("NVSHMEM with an acquire, the largest ratio of 2 cases|≤ 1.03|1.02|held|", page)
 
     def test_what_was_not_measured_is_said_to_be_neither_held_nor_missed(self):
         page = report(result({"put_signal_latency/membar_peer/thread:1/bytes:16": 3000.0}))[1]
         self.assertIn("|packed at 16 B, µs|≤ 1.5|not measured||", page)
-        self.assertIn("the largest of 0 cases|≤ 1.03|not measured||", page)
+        self.assertIn("the largest ratio of 0 cases|≤ 1.03|not measured||", page)
         page = report(result({"put_bandwidth/membar_peer/blocks:8/threads:256/MiB:64": (1.0, 380.0)}))[1]
         self.assertIn("a put by a kernel / the copy engine, 64 MiB|≥ 0.95|not measured||", page)
 

@@ -68,11 +68,11 @@ def beside_cuda(cases):
 
     # A case that is certainly above the limit takes precedence over a larger ratio that is not certain.
     worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
-    rows = [limit_row(f"membar / `cuda::atomic_ref`, the largest of {len(different)} cases whose machine code differs",
+    rows = [limit_row(f"membar / `cuda::atomic_ref`, the largest ratio of {len(different)} cases whose machine code differs",
                     ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
     if same:
         farthest = max(same, key=lambda each: from_one(ratio_of(each)))
-        rows.append(limit_row(f"the same, in {len(same)} cases in which both have the same machine code, farthest from 1",
+        rows.append(limit_row(f"the same, in {len(same)} cases with the same machine code, the ratio farthest from 1",
                             from_one(ratio_of(farthest)), MOST_BESIDE_CUDA, uncertainty=farthest[2]["ratio_uncertainty"]))
     above = sorted((each for each in every if ratio_of(each) > MOST_BESIDE_CUDA), key=ratio_of, reverse=True)
     return rows, [[f"`{each[0]}`", "different" if each in different else "one", each[1]["ns"], each[2]["ns"], ratio_of(each),
@@ -90,7 +90,7 @@ def above_table(above):
 def controls(cases):
     """Returns a limit row for the difference between two measurements of the same kernel."""
     ratios = [arms["membar_again"]["membar_ratio"] for arms in cases.values() if "membar_again" in arms]
-    return limit_row("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
+    return limit_row("two measurements of the same kernel, the ratio farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 
 
 def recommended(case, arms, cases):
@@ -129,10 +129,10 @@ def atomic_contention(results, page):
 
     rows, above = beside_cuda(cases)
     rows += [controls(cases),
-             limit_row("float maximum at one address / `cuda::atomic_ref`'s",
+             limit_row("float maximum at one address / the same with `cuda::atomic_ref`",
                      ratio("fetch_max_beside_loops/f32/relaxed/global/used/one", "cuda_atomic_ref"), MOST_MAXIMUM)]
     for bits in (8, 16):
-        rows.append(limit_row(f"{bits}-bit acq_rel addition at one address / `cuda::atomic_ref`'s",
+        rows.append(limit_row(f"{bits}-bit acq_rel addition at one address / the same with `cuda::atomic_ref`",
                             ratio(f"fetch_add/u{bits}/acq_rel/global/unused/one", "cuda_atomic_ref"), MOST_SUB_WORD))
     for kind in ("f16", "bf16"):
         rows.append(limit_row(f"{kind} acq_rel addition at one address / the instruction `atom.acq_rel.add.noftz.{kind}`",
@@ -148,7 +148,7 @@ def atomic_contention(results, page):
         shares.append(arms[form]["membar_ratio"] / arms[quickest]["membar_ratio"])
         if shares[-1] < LEAST_OF_BEST:
             slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])
-    rows.append(limit_row("the recommended form: speed relative to the fastest variant", min(shares, default=NONE), LEAST_OF_BEST,
+    rows.append(limit_row("speed of the recommended form, relative to the fastest variant", min(shares, default=NONE), LEAST_OF_BEST,
                         at_most=False))
     text = limit_table(rows) + above_table(above)
     gains = {}
@@ -207,7 +207,7 @@ def fence_cost(results, page):
     text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
         for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)
-    return text + table(["fence", "arm", "idle", "after one store each"], [
+    return text + table(["fence", "arm", "idle", "each after one store"], [
         [f"`{fence}`", arm, by.get("idle", NONE), by.get("after_store", NONE)] for (fence, arm), by in slopes.items()])
 
 

@@ -56,7 +56,7 @@ def l2_window(results, page):
             kept.setdefault(int(flushes.split("_")[0]), {})[arm] = figures["ns"] * 1e-3
     if kept:
         text += "\n\nThe next table shows how long lines persist, by the time in microseconds to read a region of half the set-aside.\n\n"
-        text += table(["kernels of 1 GiB in between", "no window", "window"],
+        text += table(["kernels of 1 GiB that run in between", "no window", "window"],
                       [[str(flushes), arms.get("none", NONE), arms.get("window", NONE)] for flushes, arms in sorted(kept.items())])
     return text
 
@@ -190,7 +190,7 @@ def cache_hint_stream(results, page):
         "copy, GB/s": {"copy": {arm: figures["GB_per_s"] for arm, figures in rows.items()}},
         "time to read the table, µs": {"after the copy": {arm: figures["table_after_us"] for arm, figures in rows.items()},
                                        "in L2": {arm: figures["table_warm_us"] for arm, figures in rows.items()}}})
-    return text + table(["copy", "GB/s", "table after it, µs", "table in L2, µs"],
+    return text + table(["copy", "GB/s", "table after the copy, µs", "table in L2, µs"],
                         [[arm, figures["GB_per_s"], figures["table_after_us"], figures["table_warm_us"]]
                          for arm, figures in rows.items()])
 

@@ -120,7 +120,7 @@ def report(results, controls, found, pictures, recorded=None):
 
     text += "## Machine\n\n"
     if recorded:
-        text += "This is the machine of the recording, not the current one.\n\n"
+        text += "This is the machine on which the results were recorded, not the current machine.\n\n"
     rows = [[label, "`%s`" % results.context[key] if key == "command" else results.context[key]]
             for key, label in words.CONTEXT if results.context.get(key)]
     text += table(["what", "value"], rows, 2) + "\n" if rows else "The file does not state the machine.\n"

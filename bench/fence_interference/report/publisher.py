@@ -88,7 +88,7 @@ def sentence(figures):
         return ""
     gains = [each for each in sorted(best.values(), reverse=True) if each[0] > 1.05]
     if not gains:
-        return " A publisher warp per block recovers nothing here."
+        return " A publisher warp per block recovers no time here."
 
     return " With a publisher warp, %d publishing warps per block compute faster: %s." % (
         warps, words.listed("%s during %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))

@@ -29,7 +29,7 @@ def groups(decided):
     for (together, apart), names in by_answers.items():
         rows.append((words.listed(names), "the same domain", together))
         if apart is not None:
-            rows.append(("", "a separate one", apart))
+            rows.append(("", "a separate domain", apart))
     return rows
 
 
@@ -38,8 +38,8 @@ def sentence(decided):
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
-        return "Some victims must wait for the noise although they have not observed it: see the column on the noise's stores."
-    text = ("No victim in the bench has to wait for the noise, because none has observed the noise's stores. Any time beyond the "
+        return "Some victims must wait for the noise although they have not observed it: see the column about the noise's stores."
+    text = ("No victim in the bench has to wait for the noise, because no victim has observed the noise's stores. Any time beyond the "
             "victim's time without noise is wasted. The hardware does not record which stores a thread has observed, so a victim "
             "that publishes waits in case it has observed the noise.")
     if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):

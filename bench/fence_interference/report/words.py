@@ -20,8 +20,8 @@ CONTEXT = (("gpu", "GPU"), ("gpu_count", "GPUs"), ("compute_capability", "comput
            ("numa", "NUMA"), ("driver", "driver"), ("cuda_runtime", "CUDA runtime"), ("nccl_version", "NCCL"),
            ("membar_version", "membar"), ("date", "date"), ("command", "command"))
 
-_PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the noise"}
-_BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
+_PLACED = {"own_sm": "on its own SM", "shared_sm": "sharing an SM with the noise"}
+_BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches on NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
 # The sections in order. The second item of each entry describes the times in that section.
@@ -42,7 +42,7 @@ NOISES = ("none", "spin", *[f"{kind}.{pace}" for kind in KINDS[2:] for pace in P
 
 
 def victim_name(victim):
-    """Returns the full name, as used in titles: 'Fence, device scope, acq_rel, on an SM of its own'."""
+    """Returns the full name, as used in titles: 'Fence, device scope, acq_rel, on its own SM'."""
     parts = victim.split(".")
     if parts[0] == "kernel_boundary":
         return "Kernel boundary, " + _BOUNDARY[parts[1]]

@@ -79,13 +79,13 @@ def put_signal_latency(results, page):
         limit_row("put_signal at 16 B, µs", signal.get(16, NONE), MOST_SIGNAL),
         limit_row("the same from shared memory, µs", lines["put_signal from shared memory"].get(16, NONE), MOST_SIGNAL),
         limit_row("packed at 16 B, µs", packed.get(16, NONE), MOST_PACKED_16),
-        limit_row("packed at 1 KiB, in pieces, one per thread, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
-        limit_row("packed at 1 KiB, as a whole by the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
-        limit_row("NVSHMEM, which does not acquire / put_signal, 16 B", ratio(raw.get(16, NONE), signal.get(16, NONE)), LEAST_SIGNAL_GAIN,
+        limit_row("packed at 1 KiB, one piece per thread, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
+        limit_row("packed at 1 KiB, whole message by the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
+        limit_row("NVSHMEM without an acquire / put_signal, 16 B", ratio(raw.get(16, NONE), signal.get(16, NONE)), LEAST_SIGNAL_GAIN,
                 at_most=False),
-        limit_row("NVSHMEM, which does not acquire / packed, 16 B", ratio(raw.get(16, NONE), packed.get(16, NONE)), LEAST_PACKED_GAIN,
+        limit_row("NVSHMEM without an acquire / packed, 16 B", ratio(raw.get(16, NONE), packed.get(16, NONE)), LEAST_PACKED_GAIN,
                 at_most=False),
-        limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the largest of {len(beside)} cases", max(beside, default=NONE),
+        limit_row(f"membar over NVSHMEM / NVSHMEM with an acquire, the largest ratio of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
     text += ("\n\nThe table shows round-trip times in microseconds, with the fastest group for each method. NVSHMEM's wait does not acquire, so "
              "data read after the wait may be stale.\n\n")
@@ -120,7 +120,7 @@ def put_bandwidth(results, page):
         last = arms[arm].get(sizes[-1], {})
         rows.append([f"`{arm}`", *[of.get(size, "") for size in sizes], *[f"{each:.3f}" if each == each else "" for each in share[-2:]],
                      max(last, key=last.get, default="")])
-    return text + table(["way", *[f"{size} MiB" for size in sizes], *[f"share at {size} MiB" for size in sizes[-2:]], "grid for the largest size"],
+    return text + table(["method", *[f"{size} MiB" for size in sizes], *[f"share at {size} MiB" for size in sizes[-2:]], "grid for the largest size"],
                         rows)
 
 
@@ -130,7 +130,7 @@ def amo_latency(results, _):
         whose.setdefault(arm, {})[where] = figures["ns"]
     return ("The table shows nanoseconds per operation. The operations run one after the other, and each waits for the previous operation's value; "
             "`add_and_quiet` waits only once, at the end.\n\n" +
-            table(["arm", "own counter", "the other PE's"],
+            table(["arm", "own counter", "other PE's counter"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
 
 
