@@ -22,11 +22,12 @@ namespace check = membar::check;
 namespace model = membar::model;
 
 /// Returns the final states of a test according to the model.
-[[nodiscard]] inline std::set<std::vector<std::int64_t>> states_of_model(const model::litmus_test& test) {
+template <class Rules = model::every_rule>
+[[nodiscard]] std::set<std::vector<std::int64_t>> states_of_model(const model::litmus_test& test, const Rules& rules = {}) {
   model::outcome_collector visitor(test);
   const model::test_view view = test.view();
   const model::search_options options(20'000'000);
-  const model::statistics counts = model::enumerator(view.program, visitor, model::every_rule{}, options).run();
+  const model::statistics counts = model::enumerator(view.program, visitor, rules, options).run();
   model::require_whole(counts, options);
   return visitor.found();
 }
@@ -68,13 +69,15 @@ struct explored {
   return text;
 }
 
-[[nodiscard]] inline explored explore_test(const model::litmus_test& test, bool load_buffering = true) {
+[[nodiscard]] inline explored explore_test(const model::litmus_test& test, bool load_buffering = true,
+                                           const model::other_readings& readings = {}) {
   explored found;
   found.checked = check::program_of(test);
   std::set<std::string> seen;
   check::check_options options;
   options.most_events = 5'000'000;
   options.load_buffering = load_buffering;
+  options.readings = readings;
   options.name_readings = false;  // each execution is found once
   found.result = check::explore(
       found.checked,

@@ -101,12 +101,28 @@ EXIT = kernel("exit", "f", ".loc 1 6 3\nld.global.u32 %r1, [%rd1];\nL: .loc 1 7 
 ENDLESS = kernel("endless", "f", "L: .loc 1 7 3\nbra.uni L;\n")
 # The compiler has removed the loop that polls the flag.
 REMOVED = kernel("removed", "do", ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd2], %f1;\n").replace("removed(.param .u64 d,", "removed(.param .u64 d, .param .u64 f,")
+# The last thread to increment the counter resets it with a weak store. Whether this races depends on a reading.
+RESETS = kernel("resets", "cg", ".loc 1 1 3\nfence.acq_rel.gpu;\nld.relaxed.gpu.global.u32 %r1, [%rd2];\nfence.acq_rel.gpu;\n.loc 1 2 3\natom.global.add.u32 %r2, [%rd1], 1;\n"
+                               "setp.eq.u32 %p1, %r2, 0;\n@%p1 bra W;\n.loc 1 3 3\nfence.acq_rel.gpu;\nst.global.u32 [%rd1], 0;\nfence.acq_rel.gpu;\n.loc 1 4 3\n"
+                               "atom.global.add.u32 %r3, [%rd2], 1;\nbra.uni E;\n.loc 1 7 3\nW: ld.relaxed.gpu.global.u32 %r3, [%rd2];\nsetp.eq.u32 %p1, %r3, %r1;\n@%p1 bra W;\nE:\n")
+
+
+def buffers(name, lines, fence, then=""):
+    """A thread that loads and then stores, with or without a fence in between."""
+    return kernel(name, "fg", f".loc 1 {lines[0]} 3\nld.relaxed.gpu.global.u32 %r1, [%rd1];\n{fence}.loc 1 {lines[1]} 3\nst.relaxed.gpu.global.u32 [%rd2], 1;\n{then}")
+
+
+# The second thread waits for ever if both loads read the other thread's value.
+TELLS = ".loc 1 4 3\nst.relaxed.gpu.global.u32 [%rd1+8], %r1;\n"
+WAITS = ".loc 1 9 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\nW: ld.relaxed.gpu.global.u32 %r2, [%rd1+4];\nsetp.eq.u32 %p1, %r2, 1;\n@%p1 bra W;\nE:\n"
+BUFFERING = "".join(buffers(f"buffers{name}", (2, 3), fence, TELLS) + buffers(f"waits{name}", (7, 8), fence, WAITS)
+                    for name, fence in (("", ""), ("_narrow", "fence.acq_rel.cta;\n"), ("_fenced", "fence.acq_rel.gpu;\n")))
 BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;\nadd.u32 %r2, %r2, 1;\n"
                            "setp.ne.u32 %p1, %r2, 9;\n@%p1 bra L;\n")
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + BUFFERING + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -235,6 +251,33 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   removed never accesses flag, one of its arguments: if the source polls it with a plain load, the compiler has removed the loop
   {POLL.format(scope="device")}
 """),
+    # The exploration of load buffering also names the reading on which a race depends.
+    ("memory turns u32\nlaunch resets grid 2 args flag turns\n", "; this depends on a reading of the PTX ISA: --reading=whole-updates-are-observed selects the other reading\n"),
+    # Load buffering: the report says which load is executed late, and which fences prevent it.
+    ("memory turns u32[3]\nlaunch buffers args turns turns+4\nlaunch waits args turns+4 turns\n", """\
+  load buffering: event 0 of thread 0 reads a value that is written after event 1 of the same thread, because nothing orders flags.cu:2 before flags.cu:3
+  to rule out this execution, add __threadfence() between flags.cu:2 and flags.cu:3 and between flags.cu:7 and flags.cu:8
+  thread 0 (buffers, block 0, thread 0)
+    1: flags.cu:3: *flag = 1;   // writes 1 to turns+4
+  thread 1 (waits, block 0, thread 0)
+    0: flags.cu:7: while (load(flag) == 0) {   // reads 1 from turns+4, written by thread 0 event 1
+    1: flags.cu:8: }   // writes 1 to turns
+  thread 0 (buffers, block 0, thread 0)
+    0: flags.cu:2: *data = 1.5f;   // reads 1 from turns, written by thread 1 event 1
+    2: flags.cu:4: __threadfence();   // writes 1 to turns+8
+  thread 1 (waits, block 0, thread 0)
+    2: flags.cu:9: *out = *data;   // reads 1 from turns+8, written by thread 0 event 2
+  thread 1 (waits, block 0, thread 0) waits at flags.cu:9: *out = *data;
+  --repair searches for orders, scopes, fences and barriers that make the scenario verified
+"""),
+    ("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits args turns+4 turns\n", """\
+  load buffering: event 0 of thread 1 reads a value that is written after event 1 of the same thread, because nothing orders flags.cu:7 before flags.cu:8
+  to rule out this execution, add __threadfence() between flags.cu:7 and flags.cu:8
+"""),
+    ("memory turns u32[3]\nlaunch buffers_narrow args turns turns+4\nlaunch waits_narrow args turns+4 turns\n", """\
+  load buffering: event 0 of thread 0 reads a value that is written after event 2 of the same thread: the order between flags.cu:2 and flags.cu:3 has no effect, because the threads involved do not all acquire what they read and release what they write, with scopes that include each other
+  thread 0 (buffers_narrow, block 0, thread 0)
+"""),
     # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
 ]
@@ -324,6 +367,10 @@ def main():
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncwarp(), or __syncthreads() if the blocks have more than one warp\n",
             "    flags.cu:2: *data = 1.5f;\n         insert after the statement that this line is in, before flags.cu:3: __syncthreads()\n",
             "  --format=json shows all 4 repairs\n")), output)
+        status, output, _ = run("memory turns u32\nlaunch resets grid 2 args flag turns\n", "--reading=whole-updates-are-observed")
+        expect("a reading in load buffering", status == 0 and "\tverified\t" in output, output)
+        status, output, _ = run("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits_fenced args turns+4 turns\n")
+        expect("fences that prevent load buffering", status == 0 and "\tverified\t" in output, output)
         # A value is printed as a float if the access has a floating-point type, and otherwise in the memory's type.
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
         expect("a negative number", "reads -5 from data" in output, output)

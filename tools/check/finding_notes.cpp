@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/buffering_cycle.hpp>
 #include <check/finding_notes.hpp>
 #include <check/machine.hpp>
 #include <check/program.hpp>
@@ -180,7 +181,9 @@ void add_poll_notes(const program& p, const finding& f, std::vector<std::string>
 }  // namespace
 
 std::vector<std::string> finding_notes(const program& launched, const finding& f) {
-  std::vector<std::string> notes = race_notes(launched, f);
+  std::vector<std::string> notes = buffering_notes(launched, f);
+  const std::vector<std::string> of_race = race_notes(launched, f);
+  notes.insert(notes.end(), of_race.begin(), of_race.end());
   const std::size_t so_far = notes.size();
   add_poll_notes(whole_program(launched, f), f, notes);
   if (notes.size() == so_far) {

@@ -12,7 +12,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Returns sentences about what is missing between two racing accesses (race_notes.hpp), and about a loop that polls memory in
+/// Returns sentences about load buffering in the finding's execution (buffering_cycle.hpp), about what is missing between two
+/// racing accesses (race_notes.hpp), and about a loop that polls memory in
 /// the source but loads nothing in the compiled code (endless_loop.hpp).
 [[nodiscard]] std::vector<std::string> finding_notes(const program& launched, const finding& f);
 

@@ -79,7 +79,8 @@ struct buffered_run {
 
 /// An execution of at most 64 events, some of which may still be missing.
 struct buffered_execution {
-  explicit buffered_execution(const program& checked) : state(checked), runs(checked.threads.size()) {}
+  buffered_execution(const program& checked, const model::other_readings& readings)
+      : state(checked, readings), runs(checked.threads.size()) {}
 
   [[nodiscard]] int placed_at(int t, std::uint64_t slot) const noexcept {
     for (int n = 0; n < model::count_of(events); ++n) {
@@ -271,25 +272,76 @@ struct buffered_execution {
         std::count_if(exchanges.begin(), exchanges.end(), [&](const exchange_event& e) { return e.slot < slot; }));
   }
 
+  /// Returns the events in an order in which every write comes before the reads of its value. A thread's events are in program
+  /// order, except that some reads come after later events of their thread if there is a cycle.
+  [[nodiscard]] std::vector<int> order_in_trace() const {
+    std::vector<std::vector<int>> of_threads(runs.size());
+    for (int n = 0; n < model::count_of(events); ++n) {
+      model::at(of_threads, model::at(events, n).event.thread).push_back(n);
+    }
+    for (std::vector<int>& line : of_threads) {
+      std::sort(line.begin(), line.end(), [&](int x, int y) { return before_in_thread(x, y); });
+    }
+    std::vector<int> order_found;
+    std::vector<bool> listed(events.size(), false);
+    const auto stamp = [&](int n) { return model::at(events, n).event.stamp; };
+    const auto is_listed = [&](int n) { return n < 0 || listed[static_cast<std::size_t>(n)]; };
+    // everything that an event depends on has a smaller stamp
+    const auto list = [&](const auto& again, int n) -> void {
+      for (const int before : model::at(of_threads, model::at(events, n).event.thread)) {
+        if (before_in_thread(before, n) && stamp(before) < stamp(n) && !is_listed(before)) {
+          again(again, before);
+        }
+      }
+      if (!is_listed(model::at(events, n).source)) {
+        again(again, model::at(events, n).source);
+      }
+      listed[static_cast<std::size_t>(n)] = true;
+      order_found.push_back(n);
+    };
+    const auto follows_fence = [&](int n) {  // whether a fence that is not listed yet comes before the event
+      const auto& line = model::at(of_threads, model::at(events, n).event.thread);
+      return std::any_of(line.begin(), line.end(), [&](int f) {
+        return model::at(events, f).event.kind == event_kind::fence && before_in_thread(f, n) && !is_listed(f);
+      });
+    };
+    while (order_found.size() < events.size()) {
+      int next = -1;     // the next event in program order of some thread
+      int awaited = -1;  // a write that such an event reads; preferably one that no fence orders
+      for (const std::vector<int>& line : of_threads) {
+        const auto head = std::find_if_not(line.begin(), line.end(), is_listed);
+        if (head == line.end()) {
+          continue;
+        }
+        const int source = model::at(events, *head).source;
+        if (is_listed(source)) {
+          next = next < 0 || stamp(*head) < stamp(next) ? *head : next;
+        } else if (awaited < 0 ||
+                   std::pair(follows_fence(source), stamp(source)) < std::pair(follows_fence(awaited), stamp(awaited))) {
+          awaited = source;
+        }
+      }
+      list(list, next >= 0 ? next : awaited);
+    }
+    return order_found;
+  }
+
   /// Returns the execution as a graph, which other parts of the checker use. The graph's events are in the arena.
   [[nodiscard]] graph as_graph() {
     graph g;
     g.threads.resize(state.checked.threads.size());
     std::vector<graph_event*> made;
-    std::vector<std::pair<std::uint64_t, int>> sorted;
     for (int n = 0; n < model::count_of(events); ++n) {
       auto* const e = new (state.arena.take(sizeof(graph_event))) graph_event(model::at(events, n).event);
       auto* const clock = static_cast<std::uint16_t*>(state.arena.take(state.checked.threads.size() * sizeof(std::uint16_t)));
       std::fill(clock, clock + state.checked.threads.size(), std::uint16_t{0});
       e->number = in_graph(n);
       made.push_back(e);
-      sorted.emplace_back(e->stamp, n);
       e->base = e->prefix = clock;
     }
-    std::sort(sorted.begin(), sorted.end());
-    // a trace is sorted by these numbers, which give the order in which the events were determined
-    for (std::size_t k = 0; k < sorted.size(); ++k) {
-      const_cast<std::uint16_t*>(model::at(made, sorted[k].second)->prefix)[0] = static_cast<std::uint16_t>(k);
+    std::uint16_t rank = 0;  // a trace is sorted by these numbers
+    for (const int n : order_in_trace()) {
+      const_cast<std::uint16_t*>(model::at(made, n)->prefix)[0] = rank++;
     }
     for (int n = 0; n < model::count_of(events); ++n) {
       const placed_event& p = model::at(events, n);
@@ -719,8 +771,23 @@ class axiom_check {
     return true;
   }
 
+  /// Returns whether event `x` causally precedes event `y`. Under an alternative reading, the read of an update precedes
+  /// everything that the update's write precedes.
   [[nodiscard]] bool causes(const model::relation& base, int x, int y) const noexcept {
-    return base.holds(x, y) || (model::at(x_.events, x).event.kind == event_kind::write && contains_any(base, x, y));
+    const graph_event& e = model::at(x_.events, x).event;
+    if (base.holds(x, y)) {
+      return true;
+    }
+    if (e.kind == event_kind::write) {
+      return contains_any(base, x, y);
+    }
+    const bool whole = e.rmw && x_.state.rules.readings().takes(model::reading::whole_updates_are_observed);
+    for (int w = 0; w < model::count_of(x_.events) && whole; ++w) {
+      if (model::at(x_.events, w).partner == x && contains_any(base, w, y)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   [[nodiscard]] bool contains_any(const model::relation& base, int w, int y) const noexcept {
@@ -773,7 +840,7 @@ class axiom_check {
         }
       } else if (e.event.kind == event_kind::read && e.source != open_source) {
         if (e.source >= 0) {
-          if (base.holds(x, e.source)) {
+          if (causes(base, x, e.source)) {
             return false;
           }
           if (x_.strong_pair(e.source, x)) {
@@ -826,7 +893,7 @@ class load_buffering_explorer {
  public:
   load_buffering_explorer(const program& checked, const check_property& property, const check_options& options,
                           check_result so_far)
-      : options_(options), x_(checked), end_(x_.state, property) {
+      : options_(options), x_(checked, options.readings), end_(x_.state, property) {
     x_.state.result = std::move(so_far);
   }
 

@@ -103,7 +103,7 @@ class synchronization {
     const std::string access =
         suffices || !has_spelling(e)
             ? ""
-            : in_cuda(e.at->code, e.at->what, order_of(e), scope_with(e.thread, other.thread, e.event.address)).cuda;
+            : in_cuda(e.at->code, e.at->what, order_of(e), scope_with(program_, e.thread, other.thread, e.event.address)).cuda;
     if (!access.empty()) {
       notes_.push_back("if no other synchronization should order the accesses, in C++: " + access);
     }
@@ -289,7 +289,7 @@ class synchronization {
       return;
     }
     const bool reads = flag.event.kind == event_kind::read;
-    const thread_scope scope = scope_with(flag.thread, other.thread, flag.event.address);
+    const thread_scope scope = scope_with(program_, flag.thread, other.thread, flag.event.address);
     const std::string access = in_cuda(i.code, i.what, order, scope).cuda;
     const std::string fence = in_cuda(op::fence, {}, order, scope).cuda;
     const bool fence_is_enough = flag.event.strong && scope_gap(program_, flag.thread, flag.event.scope, other.thread).empty();
@@ -300,19 +300,6 @@ class synchronization {
                ? ""
                : ", or " + fence + (reads ? " after the access or, if it polls, after the loop" : " before the access")));
     }
-  }
-
-  /// Returns the narrowest C++ scope of a thread that includes another thread. For host memory, this is system scope.
-  [[nodiscard]] thread_scope scope_with(int thread, int other, std::uint64_t address) const {
-    const bool host = std::any_of(program_.memory.begin(), program_.memory.end(), [&](const memory_object& o) {
-      return o.host && address >= o.address && address - o.address < o.bytes;
-    });
-    for (const thread_scope scope : {thread_scope::block, thread_scope::device}) {
-      if (!host && scope_gap(program_, thread, scope, other).empty()) {
-        return scope;
-      }
-    }
-    return thread_scope::system;
   }
 
   /// Describes which barrier is missing, and where the flag's thread may execute a block barrier that is on the wrong side of

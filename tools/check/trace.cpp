@@ -320,6 +320,18 @@ std::string scope_gap(const program& p, int thread, thread_scope scope, int othe
   return name + " scope, but " + why;
 }
 
+thread_scope scope_with(const program& p, int thread, int other, std::uint64_t address) {
+  const bool host = std::any_of(p.memory.begin(), p.memory.end(), [&](const memory_object& o) {
+    return o.host && address >= o.address && address - o.address < o.bytes;
+  });
+  for (const thread_scope scope : {thread_scope::block, thread_scope::device}) {
+    if (!host && scope_gap(p, thread, scope, other).empty()) {
+      return scope;
+    }
+  }
+  return thread_scope::system;
+}
+
 std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y) {
   const auto access = [&](const graph_event& e) {
     const graph_event* const issue = model::at(g.threads, e.thread).issue;

@@ -60,6 +60,9 @@ using namespace ptx;
 /// blocks". Returns an empty string if the scope includes the thread.
 [[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 
+/// Returns the narrowest C++ scope of a thread that includes another thread. For host memory, this is system scope.
+[[nodiscard]] thread_scope scope_with(const program& p, int thread, int other, std::uint64_t address);
+
 /// Describes a finding in an execution.
 [[nodiscard]] finding finding_of(const program& p, const graph& g, check_status status, std::string message,
                                  const std::vector<const graph_event*>& blamed);

@@ -3,6 +3,7 @@
 #include <membar-check/report.hpp>
 #include <membar-check/source_lines.hpp>
 
+#include <check/buffering_cycle.hpp>
 #include <check/finding_notes.hpp>
 #include <check/race_notes.hpp>
 #include <check/trace.hpp>
@@ -30,7 +31,7 @@ namespace model = membar::model;
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. If other threads in their blocks hand over a value between the
-/// accesses of a race, the write and the read of this value are also shown. Sync points and shuffles are omitted, as are blocks
+/// accesses of a race, the write and the read of this value are also shown, as are the reads and writes of load buffering. Sync points and shuffles are omitted, as are blocks
 /// without any of these events.
 class shown_events {
  public:
@@ -132,6 +133,10 @@ class shown_events {
       add(place(h.write->thread, h.write->number));
       add(place(h.read->thread, h.read->number));
     }
+    for (const check::cycle_part& part : check::buffering_cycle(finding_)) {
+      add(place(part.read->thread, part.read->number));
+      add(place(part.write->thread, part.write->number));
+    }
     for (const bool told : {true, false}) {
       for (std::size_t k = finding_.events.size(); k-- > 0 && fill;) {
         const check::trace_event& e = finding_.events[k];
@@ -210,7 +215,8 @@ class text_writer final : public report {
       return;
     }
     show(check::whole_program(file.prepared.checked, r.found), r.found);
-    const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated;
+    const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated ||
+                                 !check::buffering_cycle(r.found).empty();
     if (how_.repair == 0 && may_be_repaired && how_.options.random_executions == 0) {
       out_ << "  --repair searches for orders, scopes, fences and barriers that make the scenario verified\n";
     }
