@@ -13,8 +13,8 @@ function(_membar_find_checker function result)
   set(${result} ${MEMBAR_CHECK} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to the status in EXPECT, or to "verified" if EXPECT is empty.
-function(_membar_expected_status function expect result)
+# Sets <result> to the status in EXPECT, or to "verified" if EXPECT is empty, and <others> to the other statuses that membar-check prints.
+function(_membar_expected_status function expect result others)
   set(known verified race violated hang uninitialised "out of bounds" undefined "gave up")
   if(NOT expect)
     set(expect verified)
@@ -22,18 +22,26 @@ function(_membar_expected_status function expect result)
     message(FATAL_ERROR "${function}: EXPECT is '${expect}', but must be one of: ${known}")
   endif()
   set(${result} ${expect} PARENT_SCOPE)
+  list(REMOVE_ITEM known ${expect})
+  set(${others} ${known} error PARENT_SCOPE)
 endfunction()
 
 # membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): adds a test that explores a scenario with membar-check.
-# The test passes if the result is <status> (default: "verified"). The test runs this build's command or, if there is none, the installed
-# command.
+# The test passes if the result is <status> (default: "verified"). If it fails, ctest names the actual status, and `ctest
+# --output-on-failure` shows the report. It uses the command of this build or, if there is none, the installed command.
 function(membar_add_scenario_test name scenario)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
-  _membar_expected_status(membar_add_scenario_test "${arg_EXPECT}" expect)
+  _membar_expected_status(membar_add_scenario_test "${arg_EXPECT}" expect others)
   _membar_find_checker(membar_add_scenario_test checker)
   get_filename_component(scenario ${scenario} ABSOLUTE)
   add_test(NAME ${name} COMMAND ${checker} ${scenario})
-  set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "\t${expect}\t")
+  # ctest's summary names the regular expression that made a test fail, and therefore the status. Without a PASS_REGULAR_EXPRESSION,
+  # ctest also examines the exit status, which is 0 only for "verified".
+  list(TRANSFORM others REPLACE ".+" "\t\\0\t")
+  set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "${others}")
+  if(NOT expect STREQUAL verified)
+    set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "\t${expect}\t")
+  endif()
 endfunction()
 
 # membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): adds a test
@@ -46,7 +54,7 @@ function(membar_add_recorded_test name)
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "membar_add_recorded_test: expected <name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]")
   endif()
-  _membar_expected_status(membar_add_recorded_test "${arg_EXPECT}" expect)
+  _membar_expected_status(membar_add_recorded_test "${arg_EXPECT}" expect others)
   _membar_find_checker(membar_add_recorded_test checker)
   if(NOT arg_RECORDING)
     set(arg_RECORDING recordings/${name})

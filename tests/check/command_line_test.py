@@ -363,7 +363,7 @@ SCENARIOS = [
     (GOOD.replace("worker<2>", "worked"), 2, ["floats\n"]),
     (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it has none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
     (GOOD.replace("k.ptx", "none.ptx").replace("worker<2>", "worker"), 2, ["instantiate it in the source: 'template __global__ void worker<ARGUMENTS>(PARAMETERS);'\n"]),
-    (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 arguments are given"]),
+    (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 argument is given: a struct is one argument"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory object"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
@@ -374,8 +374,8 @@ SCENARIOS = [
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a memory type"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements, but 3 values are given"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
-    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the path in the 'source' line is relative to the scenario"]),
-    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["the source is PTX, which takes no compiler options: leave out '-O3'"]),
+    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\t1:1: missing.ptx: cannot open the file: check that it exists and can be read; the path in the 'source' line is relative to the scenario"]),
+    (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["error\t1:1: the source is PTX, which takes no compiler options: leave out '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
     (STRUCT.replace("{x+4 2}", "{x+4 2 0 0}"), 2, ["error\t5:1: parameter 0 of 'two' has 24 bytes, but 4 words of 8 bytes are given"]),
@@ -383,13 +383,30 @@ SCENARIOS = [
     (STRUCT.replace("{x+4 2}", "{y 2}"), 2, ["error\t5:1: the argument 'y' is neither a number nor the name of a memory object"]),
     (STRUCT.replace("1 x+4", "1 y"), 2, ["error\t2:1: the value 'y' of 'table' is neither a number nor the name of a memory object"]),
     (STRUCT.replace("table u64", "table u32"), 2, ["error\t2:1: expected a value, found 'x+4'"]),
+    (STRUCT.replace("{x+4 2}", "{x+4 8:u32}"), 2, ["error\t5:1: the argument '8:u32' is neither a number nor the name of a memory object; "
+                                                   "a field of a struct with a type is written '+OFFSET:TYPE=VALUE', for example '+8:u32=1'\n"]),
+    (STRUCT.replace("1 x+4", "1 2:u32"), 2, ["error\t2:1: expected a value, found '2:u32'; "
+                                             "a value has the type of its memory line: declare a struct as an array of its words, such as u32[4]\n"]),
+    (GOOD.replace("= 1", "= 1:u32"), 2, ["error\t2:1: expected a value, found '1:u32'; a value has the type of its memory line"]),
+    (GOOD.replace("u32[2]", "u32").replace("= 1", "= 1 2"), 2, ["error\t2:1: 'count' has 1 element, but 2 values are given"]),
     (CACHED, 0, ["verified"]),
+    (CACHED.replace("= 1 3 constant", "constant = 1 3"), 0, ["verified"]),
+    (CACHED.replace("constant", "= 1 3"), 2, ["error\t2:1: the values of 'table' are given twice: give them once, with '= VALUES' or 'from FILE'"]),
+    (CACHED.replace("constant", "const"), 2, ["error\t2:1: expected a value, found 'const'"]),
+    (CACHED.replace("= 1 3 constant", "const"), 2, ["error\t2:1: 'const' is not expected here: after the type, a memory line may have '= VALUES' or 'from FILE', "
+                                                    "and the options unknown, uninitialised, constant, host, device and at\n"]),
+    *((GOOD.replace("= 1", begins).replace("count 2\n", "count+4 2\n") + "final count[0] == 1\n", 1, ["uninitialised", " count+4"])
+      for begins in ("= 1 uninitialised", "uninitialised = 1")),
+    (GOOD.replace("= 1", "uninitialised = 1"), 0, ["verified"]),
+    (GOOD.replace("= 1", "uninitialised"), 1, ["uninitialised"]),
     (CACHED.replace(" constant", ""), 0, ["verified"]),
     (CACHED.replace("table x", "table table"), 1, ["out of bounds", "writes to constant memory"]),
     ("memory x u32\n", 2, ["error\tthe scenario does not name a source"]),
-    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["is not an nvcc option that a scenario may use"]) for option in (
+    *((GOOD.replace("k.ptx", f"k.cu {option}"), 2, ["error\t1:1: ", "is not an nvcc option that a scenario may use"]) for option in (
         "-ccbin=touch", "--compiler-bindir touch", "-Xcompiler=-fplugin=./x.so", "-run", "--run", "-optf words", "--options-file=words", "-o x",
-        "-MD", "-keep", "other.cu", "-DX=$(touch${IFS}here)", "-D X=`here`", "-std=c++20;touch", "-I", "-I -run", '-DX="1"', "-time=x")),
+        "-MD", "-keep", "other.cu", "-DX=$(touch${IFS}here)", "-D X=`here`", "-std=c++20;touch", "-I", "-I -run", '-DX="1', "-time=x")),
+    (GOOD.replace("k.ptx", '"k 2.ptx"'), 0, ["verified"]),
+    (GOOD.replace("k.ptx", '"k 2.ptx'), 2, ["error\t1:1: "]),
     (GOOD.replace("k.ptx", "$(touch).cu"), 2, ["cannot be passed to nvcc"]),
     (GOOD.replace("k.ptx", "-run"), 2, ["cannot be passed to nvcc"]),
     (GOOD.replace("k.ptx", "k.cu -I. -I here -DX=1 -D Y --std=c++17 -O3 -maxrregcount 32 --use_fast_math -include a.hpp"), 2, ["k.cu"]),
@@ -440,6 +457,7 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
+        (folder / "k 2.ptx").write_text(KERNEL, encoding="utf-8")
         (folder / "none.ptx").write_text(KERNEL.split(".visible .entry")[0], encoding="utf-8")
         for text, status, words in SCENARIOS:
             (folder / "s.scenario").write_text(text, encoding="utf-8")
@@ -458,6 +476,9 @@ def main():
         if "usage" in (shown := subprocess.run([check, "--fast", "x"], capture_output=True, text=True).stderr):
             wrong.append(f"the help hides the error: {shown}")
         expect(["usage: membar-check"], 0, "--help")
+        main_program = pathlib.Path(__file__).resolve().parents[2] / "tools/membar-check/main.cpp"
+        for command in re.findall(r'arguments\[1\]\) == "(\w+)"', main_program.read_text(encoding="utf-8")):
+            expect([f"       membar-check {command} "], 0, "--help")
         header = (pathlib.Path(__file__).resolve().parents[2] / "include/membar/base/config.hpp").read_text(encoding="utf-8")
         number = int(re.search(r"^#define MEMBAR_VERSION (\d+)$", header, re.MULTILINE).group(1))
         version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"

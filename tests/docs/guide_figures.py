@@ -368,6 +368,11 @@ SAYS = {
     },
     "docs/fences_and_scopes.md": {
         "At block scope, a store followed by an acquire fence takes {} ns, so the store accounts for nearly all of the time in that column.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "only release stores at device scope, which take {} to {} ns each": lambda r: spread(
+            [case["ns"] for name, case in r.cases("h200/atomic_cost").items() if re.fullmatch("latency/store/.*/membar", name)]),
+        "which then takes {} ns at device scope and {} ns at system scope on one multiprocessor, and {} ns and {} ns on another": lambda r: [
+            short(beside(r, f"release_store.{scope}.{place}")) for place in ("own_sm", "shared_sm") for scope in ("device", "system")],
+        "a turn in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
         "even a fence at block scope takes {} µs, compared with {} ns without traffic.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "While NCCL's all-reduce runs, such a fence takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [

@@ -485,6 +485,46 @@ __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* o
     out[0] = data[0];
   }
 }
+// The waiting thread reads the flag with an atomic that does not change it.
+__device__ void wait_by_adding_zero(int* flag) {
+  while (atomicAdd(flag, 0) == 0) {
+  }
+  __threadfence();
+}
+__global__ void wrong_flag_that_is_read_by_adding_zero(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    atomicExch(flag, 1);
+    __threadfence();
+  } else {
+    wait_by_adding_zero(flag);
+    out[0] = data[0];
+  }
+}
+__global__ void right_flag_that_is_read_by_adding_zero(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    __threadfence();
+    atomicExch(flag, 1);
+  } else {
+    wait_by_adding_zero(flag);
+    out[0] = data[0];
+  }
+}
+__global__ void right_two_waits_that_change_nothing(int* flag, float* data) {
+  wait_by_adding_zero(flag);
+  data[threadIdx.x] += data[threadIdx.x + 1];
+  while (atomicCAS(flag, 2, 2) != 2) {
+  }
+  __threadfence();
+  data[threadIdx.x] += data[threadIdx.x + 2];
+}
+__global__ void wrong_wait_by_or_of_zero(int* flag, float* data, float* out) {
+  data[threadIdx.x] = 0;
+  while (atomicOr(flag, 0) == 0) {
+  }
+  out[threadIdx.x] = data[threadIdx.x + 1];
+}
 // A thread that takes a place acquires, but it announces no data.
 __global__ void wrong_taken_place(int* places, float* data) {
   data[blockIdx.x] = 1;

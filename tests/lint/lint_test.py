@@ -52,6 +52,8 @@ WARNINGS = {
     "wrong_endless_loop_under_a_condition": ("spin-without-load", "medium"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
     "wrong_fence_after_the_flag": ("flag-without-release", "high"),
+    "wrong_flag_that_is_read_by_adding_zero": ("flag-without-release", "high"),
+    "wrong_wait_by_or_of_zero": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag_of_a_table": ("flag-without-release", "medium"),
     "wrong_relaxed_flag_beside_a_round": ("flag-without-release", "medium"),
     "wrong_taken_place": ("flag-without-release", "medium"),
@@ -246,7 +248,14 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("the data that all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 30 high, 21 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 32 high, 21 medium, 1 allowed\n$")
+
+    def test_a_flag_is_stored_by_a_store_and_updated_by_an_atomic(self):
+        messages = {name_of(w): w["message"] for w in warnings(str(PTX)) if w["rule"] == "flag-without-release"}
+        for kernel, text in (("wrong_relaxed_flag", "but the flag is stored without a release"),
+                             ("wrong_flag_that_is_read_by_adding_zero", "but the flag is updated without a release"),
+                             ("wrong_fence_after_the_flag", "; the fence after the access to the flag is too late")):
+            self.assertIn(text, messages[kernel])
 
     def test_a_poll_without_a_load_names_both_lines_and_the_remedy(self):
         lines = pathlib.Path(kernels).read_text().splitlines()

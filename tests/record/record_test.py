@@ -884,6 +884,20 @@ class Tests(Recorder):
         self.project(f"membar_add_recorded_test(nothing COMMAND {PROGRAM} {MODULE} small)")
         self.assertRegex(self.ctest(), r"SKIPPED: .*/recordings/nothing has no recording(.|\n)*Skipped")
 
+    def test_a_failed_scenario_test_names_the_status(self):
+        checker = self.folder / "checker"
+        statuses = {"verified": 0, "race": 1, "gave up": 3, "error": 2}
+        for expected in ("verified", "race"):
+            for status, code in statuses.items():
+                checker.write_text(f"#!/bin/sh\nprintf 'a.scenario\\t{status}\\t0 executions\\n'\nexit {code}\n")
+                checker.chmod(0o755)
+                self.project(f"set(MEMBAR_CHECK {checker})\nmembar_add_scenario_test(one a.scenario EXPECT {expected})")
+                summary = self.run_command("ctest", "--test-dir", "build").stdout
+                self.assertIn("100% tests passed" if status == expected else f"Regex=[\t{status}\t]", summary)
+        checker.write_text("#!/bin/sh\nexit 1\n")  # without a report
+        self.project(f"set(MEMBAR_CHECK {checker})\nmembar_add_scenario_test(one a.scenario)")
+        self.assertIn("0% tests passed", self.run_command("ctest", "--test-dir", "build").stdout)
+
     def test_a_wrong_call_is_named(self):
         self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)
         for call in ("membar_add_recorded_test(wrong COMMAND true EXPECT fine)", "membar_add_scenario_test(wrong a.scenario EXPECT fine)"):

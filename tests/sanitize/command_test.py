@@ -330,6 +330,10 @@ def main():
         (folder / "unknown.scenario").write_text("source k.ptx\nmemory x u32[4] unknown\nlaunch fine grid 1 block 1 args x\nfinal x == 1\n")
         code, out, _ = run("--schedules=1", "unknown.scenario")
         expect("unknown memory", code == 2 and "whose value is unknown" in out, out)
+        for argument, status in (("x", 0), ("x+4", 1)):
+            (folder / "first.scenario").write_text(f"source k.ptx\nmemory x u32[4] uninitialised = 1\nlaunch fine grid 1 block 1 args {argument}\nfinal x[0] >= 1\n")
+            code, out, _ = run("--schedules=1", "first.scenario")
+            expect(f"memory of which only the first element is set, {argument}", code == status and ("uninitialised" in out) == (status == 1), out)
         code, out, _ = run("--schedules=2", "big.scenario")
         expect("more threads than exploration supports", code == 0 and "clean in 2 schedules" in out, out)
         code, out, _ = run("--format=json", "--seed=5", "racy.scenario")

@@ -533,7 +533,8 @@ class location_table {
       return it->second;
     }
     const memory_object& o = *object_of(address, bytes);
-    location_info l{address, bytes, {}, o.initialised, {}};
+    const std::uint64_t end = address - o.address + static_cast<std::uint64_t>(bytes);
+    location_info l{address, bytes, {}, o.initialised || end <= o.initial.size(), {}};
     for (int b = 0; b < bytes; ++b) {
       const std::uint64_t at = address - o.address + static_cast<std::uint64_t>(b);
       const std::uint64_t byte = at < o.initial.size() ? o.initial[static_cast<std::size_t>(at)] : 0;

@@ -377,30 +377,7 @@ class machine {
   /// not merged.
   [[nodiscard]] bool keeps_every_value(const thread_state& s) const noexcept {
     const instruction& i = at(s);
-    if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
-        is_unknown(s, 1) || is_unknown(s, 2)) {
-      return false;
-    }
-    const int bits = 8 * i.bytes;
-    const std::uint64_t by = truncated(value(s, i.by[1]), bits);
-    const std::uint64_t ones = truncated(~std::uint64_t{0}, bits);
-    const std::uint64_t sign = is_signed(i.type) ? std::uint64_t{1} << static_cast<unsigned>(bits - 1) : 0;
-    switch (i.what) {
-      case model::operation::add:
-      case model::operation::bit_or:
-      case model::operation::bit_xor:
-        return by == 0;
-      case model::operation::bit_and:
-        return by == ones;
-      case model::operation::maximum:
-        return by == sign;
-      case model::operation::minimum:
-        return by == (sign ^ ones);
-      case model::operation::compare_exchange:
-        return by == truncated(value(s, i.by[2]), bits);
-      default:
-        return false;
-    }
+    return merges_ && !is_unknown(s, 1) && !is_unknown(s, 2) && ptx::is_neutral(i, value(s, i.by[1]), value(s, i.by[2]));
   }
 
   /// The number of words that follow the registers. They contain one bit for each register, which is set if the register is

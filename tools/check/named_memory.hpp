@@ -3,6 +3,7 @@
 /// The memory that a scenario's lines name, and the values that they assign.
 #pragma once
 
+#include <common/counted.hpp>
 #include <common/quote.hpp>
 #include <litmus/nearest_name.hpp>
 #include <ptx/compute.hpp>
@@ -71,7 +72,7 @@ template <class Names>
 /// Returns the error message for `index`, which is not the index of an element of `m`.
 [[nodiscard]] inline std::string outside_of(const named_memory& m, std::uint64_t index) {
   return "index " + std::to_string(index) + " is outside of " + membar_tools::quote(m.name) + ", which has " +
-         std::to_string(m.count) + (m.count == 1 ? " element" : " elements");
+         membar_tools::counted(m.count, "element");
 }
 
 /// Parses a decimal or hexadecimal number, which may be negative. Returns false if `w` is not a number.

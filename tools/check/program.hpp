@@ -28,9 +28,9 @@ struct memory_object {
   std::string name;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  bool initialised = true;
+  bool initialised = true;  ///< whether the bytes that follow `initial` are zero, and not uninitialised
   bool constant = false;
-  std::vector<std::uint8_t> initial{};  ///< the initial bytes; if the object is larger, its remaining bytes are zero
+  std::vector<std::uint8_t> initial{};  ///< the first bytes
   bool host = false;                    ///< whether the scenario declares the object in host memory
   ptx_type type = ptx_type::none;       ///< the type of its elements, as declared by the scenario or the module
   /// Bytes whose initial values are not tracked.

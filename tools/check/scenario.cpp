@@ -5,6 +5,7 @@
 #include <check/named_memory.hpp>
 #include <check/program.hpp>
 #include <check/scenario.hpp>
+#include <common/counted.hpp>
 #include <common/quote.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/decode.hpp>
@@ -28,16 +29,28 @@
 
 namespace membar::check {
 
+using membar_tools::counted;
 using membar_tools::quote;
 
 namespace {
 
-/// Splits a line into words. Commas count as spaces. Spaces within <> and {} do not separate words.
+/// Splits a line into words. Commas count as spaces. Spaces within <>, {} and "" do not separate words, and the quotation marks
+/// are left out.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   int depth = 0;
-  for (const char c : text) {
+  bool quoted = false;
+  for (std::size_t k = 0; k < text.size(); ++k) {
+    const char c = text[k];
+    if (c == '"' && (quoted || text.find('"', k + 1) != std::string_view::npos)) {
+      quoted = !quoted;
+      continue;
+    }
+    if (quoted) {
+      word += c;
+      continue;
+    }
     depth += c == '<' || c == '{' ? 1 : (c == '>' || c == '}') && depth > 0 ? -1 : 0;
     if (depth == 0 && (c == ' ' || c == '\t' || c == '\r' || c == ',')) {
       if (!word.empty()) {
@@ -52,6 +65,13 @@ namespace {
     words.push_back(std::move(word));
   }
   return words;
+}
+
+/// Returns advice on a value of memory that is written with a type of its own.
+[[nodiscard]] std::string how_to_type(const std::string& value) {
+  return value.find(':') == std::string::npos
+             ? ""
+             : "; a value has the type of its memory line: declare a struct as an array of its words, such as u32[4]";
 }
 
 /// Parses a scenario line by line.
@@ -139,6 +159,7 @@ class scenario_reader {
       if (!result_.source.empty()) {
         refuse("the scenario names a second source: name only one, which may include other files");
       }
+      result_.source_line = line_;
       result_.source = word("a file");
       while (more()) {
         result_.options.push_back(word("an option"));
@@ -332,8 +353,8 @@ class scenario_reader {
       }
     }
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
-      refuse("the tensor map " + quote(t.name) + " has " + std::to_string(extents) + " dims, " + std::to_string(strides) +
-             " strides and a box of " + std::to_string(boxes) +
+      refuse("the tensor map " + quote(t.name) + " has " + counted(extents, "dim") + ", " + counted(strides, "stride") +
+             " and a box of " + std::to_string(boxes) +
              ": it needs a type, 1 to 5 dims, a stride in bytes for every dimension except the first, and a box with the same "
              "number of dimensions");
     }
@@ -410,9 +431,6 @@ class scenario_reader {
       type.resize(bracket);
     }
     m.memory.type = type_named(type);
-    if (accept("at")) {
-      read_address(m);
-    }
     if (bytes_of(m.memory.type) == 0 || bytes_of(m.memory.type) > 8 || m.memory.type == ptx_type::pred ||
         is_half(m.memory.type)) {
       static const std::map<std::string, std::string> names_in_c = {{"float", "f32"},    {"double", "f64"}, {"int", "s32"},
@@ -422,31 +440,14 @@ class scenario_reader {
       refuse(quote(type) + " is not a memory type: expected " +
              (c != names_in_c.end() ? c->second : "u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"));
     }
-    if (accept("from")) {
-      read_initial_file(m);
-    } else if (accept("=")) {
-      while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
-             words_[at_] != "constant" && words_[at_] != "unknown") {
-        if (!number_is_next() && bytes_of(m.memory.type) == 8) {
-          m.addresses[m.values.size()] = word("memory");
-          m.values.push_back(0);
-        } else if (is_float(m.memory.type)) {
-          const std::string w = word("a value");
-          m.values.emplace_back();
-          if (!float_of_text(w, bytes_of(m.memory.type), m.values.back())) {
-            refuse("expected a value, found " + quote(w));
-          }
-        } else {
-          m.values.push_back(number("a value"));
-        }
-      }
-      if (m.values.empty() || m.values.size() > m.memory.count) {
-        refuse(quote(m.memory.name) + " has " + std::to_string(m.memory.count) + " elements, but " +
-               std::to_string(m.values.size()) + " values are given");
-      }
-    }
     while (more()) {
-      if (accept("uninitialised")) {
+      if (accept("=")) {
+        read_values(m);
+      } else if (accept("from")) {
+        read_initial_file(m);
+      } else if (accept("at")) {
+        read_address(m);
+      } else if (accept("uninitialised")) {
         m.initialised = false;
       } else if (accept("unknown")) {
         read_unknown(m);
@@ -457,7 +458,9 @@ class scenario_reader {
       } else if (accept("host")) {
         m.host = true;
       } else {
-        refuse(quote(words_[at_]) + " is not expected here");
+        refuse(quote(words_[at_]) +
+               " is not expected here: after the type, a memory line may have '= VALUES' or 'from FILE', and the options "
+               "unknown, uninitialised, constant, host, device and at");
       }
     }
     for (const scenario::memory_line& other : result_.memory) {
@@ -466,6 +469,34 @@ class scenario_reader {
       }
     }
     result_.memory.push_back(std::move(m));
+  }
+
+  void require_no_values(const scenario::memory_line& m) const {
+    if (!m.values.empty() || !m.file.empty()) {
+      refuse("the values of " + quote(m.memory.name) + " are given twice: give them once, with '= VALUES' or 'from FILE'");
+    }
+  }
+
+  // memory NAME TYPE = V, V...
+  void read_values(scenario::memory_line& m) {
+    require_no_values(m);
+    while (more() && words_[at_] != "uninitialised" && words_[at_] != "device" && words_[at_] != "host" &&
+           words_[at_] != "constant" && words_[at_] != "unknown" && words_[at_] != "=") {
+      if (!number_is_next() && bytes_of(m.memory.type) == 8) {
+        m.addresses[m.values.size()] = word("memory");
+        m.values.push_back(0);
+      } else {
+        const std::string w = word("a value");
+        std::uint64_t& value = m.values.emplace_back();
+        if (!(is_float(m.memory.type) ? float_of_text(w, bytes_of(m.memory.type), value) : number_of(w, value))) {
+          refuse("expected a value, found " + quote(w) + how_to_type(w));
+        }
+      }
+    }
+    if (m.values.empty() || m.values.size() > m.memory.count) {
+      refuse(quote(m.memory.name) + " has " + counted(m.memory.count, "element") + ", but " + std::to_string(m.values.size()) +
+             " values are given");
+    }
   }
 
   // memory NAME TYPE unknown [FIRST[-LAST]]...
@@ -483,7 +514,7 @@ class scenario_reader {
       const std::uint64_t next = m.unknown.empty() ? 0 : m.unknown.back().first + m.unknown.back().count;
       if (!read || first < next || last < first || last >= m.memory.count) {
         refuse(quote(range) + " is not a range of elements of " + quote(m.memory.name) + ", which has " +
-               std::to_string(m.memory.count) + " elements: after 'unknown', list elements in ascending order, as in 0-7 12");
+               counted(m.memory.count, "element") + ": after 'unknown', list elements in ascending order, as in 0-7 12");
       }
       m.unknown.push_back({first, last - first + 1});
     }
@@ -500,6 +531,7 @@ class scenario_reader {
 
   // memory NAME TYPE from FILE
   void read_initial_file(scenario::memory_line& m) {
+    require_no_values(m);
     m.file = word("a file");
     std::string bytes;
     try {
@@ -684,7 +716,10 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
     if (!real && !value_of(memory, word, value, device)) {
       throw model::error(line, 1,
                          "the argument " + quote(word) + " is neither a number nor the name of a memory object" +
-                             nearest_memory(memory, word.substr(0, word.find('+'))));
+                             (word.find(':') == std::string::npos
+                                  ? nearest_memory(memory, word.substr(0, word.find('+')))
+                                  : "; a field of a struct with a type is written '+OFFSET:TYPE=VALUE', for example '+" +
+                                        std::to_string(offset) + ":u32=1'"));
     }
     if (!real && !fits(word, value, left)) {
       throw model::error(
@@ -773,8 +808,7 @@ class preparation {
       if (one &&
           (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m->count)) {
         throw model::error(
-            line, 1,
-            quote(text) + " is not an element of " + quote(m->name) + ", which has " + std::to_string(m->count) + " elements");
+            line, 1, quote(text) + " is not an element of " + quote(m->name) + ", which has " + counted(m->count, "element"));
       }
       result_.checked.assumed.accepted_races.push_back({m->address + index * element, one ? element : m->count * element});
     }
@@ -1083,9 +1117,9 @@ class preparation {
     const kernel_code& code = *request.kernel;
     if (l.arguments.size() != code.parameters.size()) {
       throw model::error(l.line, 1,
-                         quote(l.kernel) + " has " + std::to_string(code.parameters.size()) + " parameters, but " +
-                             std::to_string(l.arguments.size()) +
-                             " arguments are given: a struct is one argument, with its words in braces");
+                         quote(l.kernel) + " has " + counted(code.parameters.size(), "parameter") + ", but " +
+                             counted(l.arguments.size(), "argument") + (l.arguments.size() == 1 ? " is" : " are") +
+                             " given: a struct is one argument, with its words in braces");
     }
     request.arguments.resize(static_cast<std::size_t>(code.parameter_bytes));
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {

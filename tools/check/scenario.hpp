@@ -84,6 +84,7 @@ struct scenario {
   std::string path = "scenario";     ///< the path of its file, for the positions of host-thread statements
   std::string source;                ///< relative to the scenario file's folder
   std::vector<std::string> options;  ///< the compiler options
+  int source_line = 0;
   std::vector<memory_line> memory;
   std::vector<tensor_line> tensors{};
   std::vector<launch_line> launches;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <lint/rules.hpp>
+#include <ptx/compute.hpp>
 #include <ptx/cuda_words.hpp>
 #include <ptx/endless_loop.hpp>
 
@@ -52,11 +53,22 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
+/// Returns whether the instruction is a read-modify-write that reads a value without changing it, such as `atomicAdd(p, 0)`.
+bool only_reads(const kernel_view& k, const instruction& i) {
+  if (i.code != op::atomic) {
+    return false;
+  }
+  const std::optional<std::uint64_t> first = k.data.of(i.by[1]).constant;
+  const bool compares = i.what == model::operation::compare_exchange;
+  const std::optional<std::uint64_t> second = compares ? k.data.of(i.by[2]).constant : first;
+  return first && second && ptx::is_neutral(i, *first, *second);
+}
+
 /// Returns whether a write to global memory may set a flag that other threads poll. A write that does not set a flag is a data
 /// write.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
-  return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
+  return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i) && !only_reads(k, i);
 }
 bool is_data_write(const kernel_view& k, const access& a) { return a.writes && is_global(a) && is_weak(k, a); }
 
@@ -119,8 +131,9 @@ struct spin {
   const loop* waits = nullptr;
 };
 
-/// Returns the loops that wait for another thread. The result of a strong load, or of a compare-and-swap with two constants,
-/// decides when such a loop ends, and the address of this access does not depend on its own result.
+/// Returns the loops that wait for another thread. The result of a strong load, of a read-modify-write that only reads, or of a
+/// compare-and-swap with two constants decides when such a loop ends, and the address of this access does not depend on its own
+/// result.
 std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
@@ -138,11 +151,12 @@ std::vector<spin> spins_of(const kernel_view& k) {
                           std::ranges::any_of(next, [&](pc_t to) { return to < k.paths.size() && !k.paths.is_inside(l, to); });
       for (const pc_t load : leaves ? k.data.deciding_loads({pc, true}) : std::set<pc_t>{}) {
         const instruction& i = k.paths.at(load);
-        const bool locks = i.code == op::atomic && i.what == model::operation::compare_exchange &&
+        const bool locks = i.code == op::atomic && i.what == model::operation::compare_exchange && !only_reads(k, i) &&
                            k.data.of(i.by[1]).constant && k.data.of(i.by[2]).constant;
         const std::span<const access> at = k.data.accesses_at(load);
         if (at.empty() || !at[0].reads || !is_global(at[0]) || !k.paths.is_inside(l, load) || !i.strong ||
-            (i.code != op::load && !locks) || (works && !locks) || k.data.of(i.by[0]).loads.contains(load)) {
+            (i.code != op::load && !only_reads(k, i) && !locks) || (works && !locks) ||
+            k.data.of(i.by[0]).loads.contains(load)) {
           continue;
         }
         if (known.insert({load, pc}).second) {
@@ -238,10 +252,15 @@ bool takes_lock(const kernel_view& k, const std::vector<spin>& spins, const acce
          std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && may_end(k, s, flag); });
 }
 
+/// Returns the verb for what a write does to a flag.
+std::string verb_of(const kernel_view& k, const access& flag) {
+  return k.paths.at(flag.at).code == op::store ? "stored" : "updated";
+}
+
 std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_side) {
   for (pc_t pc = after + 1; pc < std::min<pc_t>(after + 6, k.paths.size()); ++pc) {
     if (!acquire_side && is_release_fence(k.paths.at(pc))) {
-      return "; the fence after the flag store is too late";
+      return "; the fence after the access to the flag is too late";
     }
   }
   for (pc_t pc = after - 1; pc > std::max<pc_t>(after - 6, -1); --pc) {
@@ -483,7 +502,7 @@ std::optional<early_flag> find_early_flag(const kernel_view& k, const access& fl
   return early_flag{
       {"flag-before-barrier",
        sure ? confidence::high : confidence::medium,
-       "a flag is stored after " + who +
+       "a flag is " + verb_of(k, flag) + " after " + who +
            " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
        flag.at,
        {{named.data->at.at, "the data that " + who + " threads write"}}},
@@ -515,7 +534,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
     for (auto& [w, data_of_flag] : all) {
       w.sure = confidence::note;
       w.text =
-          "if a block has several threads, each of them writes data and stores a flag without a barrier in between: the flag "
+          "if a block has several threads, each of them writes data and sets a flag without a barrier in between: the flag "
           "may be seen before the data of the other threads";
       w.fix = "launch the kernel with one thread per block, or put __syncthreads() between the data and the flag";
     }
@@ -668,15 +687,14 @@ warning unreleased_flag(const kernel_view& k, const access& flag, const access& 
             {{narrow, "the fence"}, {data.at, "the data written earlier"}},
             order_fix(k, flag, release, "before the flag", thread_scope::device)};
   }
-  return {
-      "flag-without-release",
-      sure ? confidence::high : confidence::medium,
-      "another thread waits for this flag, but the flag is stored without a release: that thread may see the flag before the "
-      "data written earlier" +
-          fence_that_is_late(k, flag.at, false),
-      flag.at,
-      {{data.at, "the data written earlier"}},
-      order_fix(k, flag, release, "before the flag")};
+  return {"flag-without-release",
+          sure ? confidence::high : confidence::medium,
+          "another thread waits for this flag, but the flag is " + verb_of(k, flag) +
+              " without a release: that thread may see the flag before the data written earlier" +
+              fence_that_is_late(k, flag.at, false),
+          flag.at,
+          {{data.at, "the data written earlier"}},
+          order_fix(k, flag, release, "before the flag")};
 }
 
 void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
@@ -717,6 +735,9 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
 
 void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   std::set<pc_t> told;
+  for (const spin& s : spins_of(k)) {  // a loop that waits does not count, and has a rule of its own
+    told.insert(s.load);
+  }
   for (const access& read : k.data.accesses()) {
     if (!read.reads || !is_global(read) || !is_weak(k, read) || k.paths.at(read.at).non_coherent) {
       continue;
@@ -1058,13 +1079,13 @@ void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
 
 const std::vector<rule>& rules() {
   static const std::vector<rule> all = {
-      {"flag-before-barrier", "a flag is stored before all threads have written their data",
+      {"flag-before-barrier", "a flag is set before all threads have written their data",
        "put __syncthreads() between the data and the flag", flag_before_barrier},
       {"spin-without-acquire", "a loop waits for a flag without an acquire", "acquire after the loop with __threadfence()",
        spin_without_acquire},
       {"spin-without-load", "a loop waits for a value that it never loads again", "poll with an atomic load",
        spin_without_load},
-      {"flag-without-release", "a flag is stored without a release", "release before the store with __threadfence()",
+      {"flag-without-release", "a flag is set without a release", "release before the flag with __threadfence()",
        flag_without_release},
       {"last-block-without-acquire", "the block that finishes last reads without an acquire",
        "acquire after the counter with __threadfence()", last_block_without_acquire},

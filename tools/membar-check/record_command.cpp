@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/counted.hpp>
 #include <common/quote.hpp>
 #include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
@@ -116,10 +117,6 @@ variables building_variables() {
                                                  : torch + "+PTX"}};
 }
 
-std::string amount(int count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : what.ends_with("ch") ? "es" : "s");
-}
-
 void say_recorded(const recording& of) {
   constexpr std::size_t most = 8;
   std::string files;
@@ -127,7 +124,8 @@ void say_recorded(const recording& of) {
     files += (i == 0 ? ": " : " ") + of.scenarios[i];
   }
   files += of.scenarios.size() > most ? " and " + std::to_string(of.scenarios.size() - most) + " more" : "";
-  say("recorded " + amount(of.kernels, "kernel") + " in " + amount(of.launches, "launch") + files);
+  say("recorded " + membar_tools::counted(of.kernels, "kernel") + " in " + membar_tools::counted(of.launches, "launch") +
+      files);
   for (const std::string& sentence : of.sentences) {
     say(sentence);
   }

@@ -41,8 +41,10 @@ constexpr const char* usage =
     "       membar-check lint [OPTION...] PATH...      look for error patterns in .cu, .ptx and binaries; no scenario is "
     "needed\n"
     "       membar-check record [OPTION...] -- PROGRAM run a program and write scenarios of its launches\n"
+    "       membar-check attach NAME.scenario... --source FILE\n"
+    "                                                  add the PTX of a source to recorded scenarios that have none\n"
     "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
-    "Each of the last four commands has its own --help.\n\n";
+    "Each of the last five commands has its own --help.\n\n";
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; otherwise 2 if a file had an error, else 1 if a fault was found, else 3.";
 constexpr const char* options_are_in_help = "membar-check --help lists the options\n";
@@ -99,7 +101,9 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
         ->type_name("FILE");
   };
   number("--limit", how.options.most_events, "a number of events, at least 1",
-         "give up after N events, over all executions (default 200000000, about three\nminutes)");
+         "give up after N events, over all executions (default 200000000, which takes minutes;\nhow many depends on the "
+         "program and "
+         "the machine)");
   app.add_flag_callback(
       "--without-load-buffering", [&how] { how.options.load_buffering = false; },
       "do not explore load buffering where it is not ruled out; the result line then says so");

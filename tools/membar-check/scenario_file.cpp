@@ -32,7 +32,9 @@ check::scenario scenario_of(const std::string& path, const std::string& text) {
   return s;
 }
 
-const std::string& ptx_of(const check::scenario& s) {
+namespace {
+
+const std::string& ptx_of_source(const check::scenario& s) {
   const std::filesystem::path folder = std::filesystem::path(s.path).parent_path();
   static std::map<std::vector<std::string>, std::string> known;
   std::vector<std::string> key = {folder.string(), s.source};
@@ -56,6 +58,16 @@ const std::string& ptx_of(const check::scenario& s) {
     it = known.emplace(std::move(key), std::move(ptx)).first;
   }
   return it->second;
+}
+
+}  // namespace
+
+const std::string& ptx_of(const check::scenario& s) {
+  try {
+    return ptx_of_source(s);
+  } catch (const std::exception& e) {
+    throw membar::model::error(s.source_line, 1, e.what());
+  }
 }
 
 }  // namespace membar_check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The results of PTX instructions that do not access memory. Floating-point operations use the host's arithmetic, and
+/// The results of PTX instructions that do not access memory, and the read-modify-writes that change nothing. Floating-point operations use the host's arithmetic, and
 /// approximate instructions use the host's math functions.
 #pragma once
 
@@ -612,6 +612,34 @@ struct carried {
     }
     default:
       return detail::compute_bits(i, extended(a, type), a, b, c, d);
+  }
+}
+
+/// Returns whether an integer read-modify-write with these operands leaves every old value unchanged. `second` is the new value of
+/// a compare-and-swap.
+[[nodiscard]] inline bool is_neutral(const instruction& i, std::uint64_t first, std::uint64_t second) noexcept {
+  if (i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type)) {
+    return false;
+  }
+  const int bits = 8 * i.bytes;
+  const std::uint64_t by = truncated(first, bits);
+  const std::uint64_t ones = truncated(~std::uint64_t{0}, bits);
+  const std::uint64_t sign = is_signed(i.type) ? std::uint64_t{1} << static_cast<unsigned>(bits - 1) : 0;
+  switch (i.what) {
+    case model::operation::add:
+    case model::operation::bit_or:
+    case model::operation::bit_xor:
+      return by == 0;
+    case model::operation::bit_and:
+      return by == ones;
+    case model::operation::maximum:
+      return by == sign;
+    case model::operation::minimum:
+      return by == (sign ^ ones);
+    case model::operation::compare_exchange:
+      return by == truncated(second, bits);
+    default:
+      return false;
   }
 }
 

@@ -51,6 +51,7 @@ class object {
       marks_ = lazy_array<std::uint8_t>(words());
     }
     initialised_ = o.initialised;
+    mark(address, std::min<std::uint64_t>(o.initial.size(), o.bytes), false);
     if (!o.unknown.empty() && marks_.get() == nullptr) {
       marks_ = lazy_array<std::uint8_t>(words());
     }
@@ -99,7 +100,7 @@ class object {
     }
     mark(at, count, v.unknown);
   }
-  /// Returns whether the object has no initial value and some of these bytes have never been written.
+  /// Returns whether some of these bytes had no initial value and have never been written.
   [[nodiscard]] bool is_uninitialised(std::uint64_t at, unsigned count) const noexcept {
     if (initialised_) {
       return false;
