@@ -82,6 +82,21 @@ COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile
 FILL = "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra {0};\n.loc 1 {1} 3\ncp.async.ca.shared.global [%r1], [%rd1], 16;\n{0}: cp.async.wait_all;\n"
 REFILL = kernel("refill", "do", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\n" + FILL.format("A", 2) +
                 "bar.sync 0;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r3, %r3, %r1;\n.loc 1 9 3\nld.shared.f32 %f1, [%r3];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n" + FILL.format("B", 4))
+# Thread 0 reads the tile, and the last thread writes it after it has waited for thread 0's arrival at an mbarrier.
+RELEASED = kernel("{name}", "o", ".shared .align 8 .b64 bar;\n.shared .align 4 .b8 tile[4];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ntid.x;\nsub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\n"
+                  ".loc 1 1 3\nst.shared.f32 [tile], 0f00000000;\nmbarrier.init.shared.b64 [bar], 1;\nI: bar.sync 0;\nsetp.eq.u32 %p2, %r2, %r3;\n@%p2 bra W;\n{reads}bra.uni E;\n"
+                  "W: .loc 1 7 10\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\n.loc 1 2 3\nst.shared.f32 [tile], 0f3FC00000;\nE:\n")
+ARRIVES = ".loc 1 3 3\n@!%p1 mbarrier.arrive.shared.b64 _, [bar];\n"
+READS = ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.relaxed.gpu.global.f32 [%rd1], %f1;\n"
+RELEASES = "".join(RELEASED.replace("{name}", name).replace("{reads}", reads) for name, reads in
+                   (("arrives_early", ARRIVES + READS), ("arrives_for_warp", READS + ARRIVES), ("other_branch", READS)))
+RELEASES = RELEASES[:RELEASES.rindex("L: mbarrier")] + RELEASES[RELEASES.rindex(".loc 1 2 3"):]  # `other_branch` does not wait
+# One thread fills the tile twice, and the other thread releases it too early. The arrival at `full` belongs to the first use.
+WAITS = "{0}: mbarrier.try_wait.parity.shared.b64 %p2, [{1}], 0;\n@!%p2 bra {0};\n"
+RING = kernel("{name}", "o", ".shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\n.shared .align 4 .b8 tile[4];\nmov.u32 %r2, %tid.x;\nsetp.eq.u32 %p1, %r2, {reader};\n@%p1 bra I;\n.loc 1 1 3\n"
+              "mbarrier.init.shared.b64 [full], 1;\nmbarrier.init.shared.b64 [empty], 1;\nI: bar.sync 0;\n@%p1 bra R;\n.loc 1 2 3\nst.shared.f32 [tile], 0f3FC00000;\n.loc 1 4 3\nmbarrier.arrive.shared.b64 _, [full];\n"
+              ".loc 1 7 10\n" + WAITS.format("L", "empty") + ".loc 1 5 3\nst.shared.f32 [tile], 0f3FC00000;\nbra.uni E;\nR: .loc 1 6 3\n" + WAITS.format("M", "full") + ".loc 1 3 3\nmbarrier.arrive.shared.b64 _, [empty];\n" + READS + "E:\n")
+RINGS = RING.replace("{name}", "ring").replace("{reader}", "1") + RING.replace("{name}", "turned_ring").replace("{reader}", "0")
 # Each thread writes its own element of the tile, and reads the element of the thread half a block away.
 NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
                     ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
@@ -122,7 +137,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + BUFFERING + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + BUFFERING + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -134,7 +149,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
   flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
-  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the access or, if it polls, after the loop
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the load (after the loop if the load polls)
   thread 0 (send, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
     1: flags.cu:3: *flag = 1;   // writes 1 to flag
@@ -166,8 +181,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
      "nothing orders them, and their scopes do not include each other's thread: the first has device scope, but the threads are in memory synchronization domains 0 and 3: device scope does not reach beyond its domain, and only system scope includes both\n"),
     ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
 the first has device scope, but the threads are on devices 0 and 1; only system scope includes both
-  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
-  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
+  if this race is intended, make the store atomic at system scope: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
+  if this race is intended, make the load atomic at system scope: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
@@ -207,13 +222,23 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # The bytes that a copy wrote have one source, although the copy's write is wider. A note names the missing barrier.
     ("launch refill block 2 args data out\n", """\
   data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
-  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncwarp() or __syncthreads() between them, before the copy starts or after the thread that started it has waited for its completion
+  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncthreads() between them, where all threads of the block reach it, before the copy starts (__syncwarp() is enough only if all threads that share this memory are always in one warp)
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
   an access by thread 2 is outside of every object: 16 bytes at few
 """),
     ("memory few f32\nlaunch refill block 2 args few out\n", "is at flags.cu:2: *data = 1.5f;\n"),
+    # An arrival at an mbarrier releases only what precedes it in its own thread.
+    ("launch arrives_early block 2 args out\n",
+     "  the arrival at flags.cu:3 comes before flags.cu:9, so the wait for bar of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:2: move the arrival after flags.cu:9\n  thread "),
+    *((f"launch {name} block 2 args out\n", "  the arrival at flags.cu:3 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n")
+      for name in ("ring", "turned_ring")),
+    ("launch arrives_for_warp block 3 args out\n",
+     "  the arrival at flags.cu:3 is on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
+    # Without an arrival, the note does not suggest a barrier that only some threads reach.
+    ("launch other_branch block 2 args out\n",
+     "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier at which one thread arrives after its access, and for which the other thread waits before its access\n"),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.
@@ -221,15 +246,15 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # An access that both releases and acquires is suggested with a single spelling.
     ("launch counted grid 2 args data flag\n", """\
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
-  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access
 """),
     ("launch releasing grid 2 args data flag\n",
-     "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access or, if it polls, after the loop\n"),
+     "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access\n"),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
-     "the first is weak\n  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "the first is weak\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     ("launch narrow_flag args data flag\nlaunch receive args data flag out\n",
-     "in different blocks\n  if no other synchronization should order the accesses, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "in different blocks\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     # Loops that load nothing. The report says what the compiler has done, and how to poll.
     ("launch send args data flag\nlaunch hoisted args data flag out\n", f"""\
   data race on flag: flags.cu:3 writes 4 bytes and flags.cu:7 reads 4 bytes; nothing orders them, and the second is weak
@@ -358,15 +383,15 @@ def main():
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
-        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch\n", output), output)
-        # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so the report
-        # suggests both. Repairs that are not shown are counted.
+        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch; some faults need a line to be moved, which the search does not try\n", output), output)
+        # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so each
+        # repair offers both.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
         expect("the barriers of a small block", all(words in output for words in (
-            "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads()\n",
-            "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncwarp(), or __syncthreads() if the blocks have more than one warp\n",
-            "    flags.cu:2: *data = 1.5f;\n         insert after the statement that this line is in, before flags.cu:3: __syncthreads()\n",
-            "  --format=json shows all 4 repairs\n")), output)
+            "  repair 1 of 2: a barrier;",
+            "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n",
+            "  repair 2 of 2: a barrier;",
+            "    flags.cu:2: *data = 1.5f;\n         insert after the statement that this line is in, before flags.cu:3: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n")), output)
         status, output, _ = run("memory turns u32\nlaunch resets grid 2 args flag turns\n", "--reading=whole-updates-are-observed")
         expect("a reading in load buffering", status == 0 and "\tverified\t" in output, output)
         status, output, _ = run("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits_fenced args turns+4 turns\n")

@@ -27,16 +27,22 @@ std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code&
   return next;
 }
 
-std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from) {
+std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, std::int32_t avoided) {
   const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
   std::vector<bool> reached(next.size() + 1, false);
-  std::vector<std::int32_t> open{from};
+  std::vector<std::int32_t> open;
+  if (from >= 0) {
+    open.push_back(from);
+  } else if (avoided != 0) {
+    open.push_back(0);
+    reached[0] = true;
+  }
   while (!open.empty()) {
     const auto at = static_cast<std::size_t>(open.back());
     open.pop_back();
     for (std::size_t k = 0; at < next.size() && k < next[at].size(); ++k) {
       const std::int32_t to = next[at][k];
-      if (!reached[static_cast<std::size_t>(to)]) {
+      if (to != avoided && !reached[static_cast<std::size_t>(to)]) {
         reached[static_cast<std::size_t>(to)] = true;
         open.push_back(to);
       }

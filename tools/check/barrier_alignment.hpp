@@ -23,8 +23,9 @@ namespace membar::check {
 /// the kernel.
 [[nodiscard]] std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel);
 
-/// Returns, for each instruction, whether a thread may execute it after the instruction at `from`.
-[[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from);
+/// Returns, for each instruction and for the end of the kernel, whether a thread may reach it after the instruction at `from`, or
+/// from the kernel's entry if `from` is -1, without executing the instruction at `avoided`.
+[[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, std::int32_t avoided = -1);
 
 /// The control flow of a kernel.
 class control_flow {

@@ -72,9 +72,18 @@ struct code_site {
 };
 
 /// One change: a new strength for a site's own instructions, a fence of that strength before or after them, or a proxy fence
-/// before them. In a gap, the change inserts a block barrier or a warp barrier.
+/// before them. In a gap, the change inserts a block barrier or a warp barrier; `either_barrier` inserts a warp barrier, and a
+/// block barrier at the same place has the same effect.
 struct code_edit {
-  enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before, block_barrier, warp_barrier };
+  enum class kind_t : std::uint8_t {
+    own,
+    fence_before,
+    fence_after,
+    proxy_fence_before,
+    block_barrier,
+    warp_barrier,
+    either_barrier
+  };
   int site = 0;
   kind_t kind = kind_t::own;
   strength to{};

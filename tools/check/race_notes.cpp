@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/barrier_alignment.hpp>
+#include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/race_notes.hpp>
 #include <check/trace.hpp>
@@ -51,7 +52,9 @@ class synchronization {
 
   [[nodiscard]] std::vector<std::string> notes() {
     static_cast<void>(ends());
-    add_barrier_of_block();
+    if (is_within_block() && !add_misplaced_arrival()) {
+      add_barrier_of_block();
+    }
     if (read_ != nullptr && !(first_->event.strong && second_->event.strong)) {
       const bool releases = look_at_writer();
       const bool acquires = look_at_reader();
@@ -78,34 +81,186 @@ class synchronization {
   }
 
  private:
-  /// Adds a note about the missing barrier if both accesses are in one block, are not both strong, and no flag is passed
+  /// Returns whether two threads of one block perform the accesses, which are not both strong, and no flag is passed
   /// between them.
-  void add_barrier_of_block() {
+  [[nodiscard]] bool is_within_block() const {
     if (blamed_ != 2 || read_ != nullptr || (first_->event.strong && second_->event.strong)) {
+      return false;
+    }
+    const thread_context& x = context_of(*first_);
+    const thread_context& y = context_of(*second_);
+    return &x != &y && !x.where.host && !y.where.host && x.block_number == y.block_number;
+  }
+
+  /// Adds a note about the barrier that is missing between two accesses of a block.
+  void add_barrier_of_block() {
+    const std::string both = std::string("both threads are in the same ") + (in_one_warp(*first_, *second_) ? "warp" : "block");
+    const bool forward = leads_to(*first_, *second_);
+    const bool backward = leads_to(*second_, *first_);
+    if (!forward && !backward && first_->at == second_->at) {
+      notes_.push_back(
+          both + " and execute " + place(*first_) +
+          " concurrently, so no barrier can separate the accesses: use an atomic operation, or let only one thread "
+          "perform the access");
       return;
     }
-    const thread_context& x = model::at(program_.threads, issuer_of(program_, first_->thread));
-    const thread_context& y = model::at(program_.threads, issuer_of(program_, second_->thread));
-    if (&x == &y || x.where.host || y.where.host || x.block_number != y.block_number) {
+    if (!forward && !backward) {
+      notes_.push_back(both + ", and no barrier separates " + place(*first_) + " and " + place(*second_) +
+                       ", which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier at "
+                       "which one thread arrives after its access, and for which the other thread waits before its access");
       return;
     }
-    const bool one_warp = x.number_in_block() / 32 == y.number_in_block() / 32;
-    notes_.push_back("both threads are in the same " + std::string(one_warp ? "warp" : "block") +
-                     ", and no barrier separates " + place(*first_) + " and " + place(*second_) + ": add " +
-                     (one_warp ? "__syncwarp() or __syncthreads()" : "__syncthreads()") + " between them" +
-                     (is_copy(*first_) || is_copy(*second_)
-                          ? ", before the copy starts or after the thread that started it has waited for its completion"
+    const bool everywhere = is_on_every_path(*first_) && is_on_every_path(*second_);
+    notes_.push_back(both + ", and no barrier separates " + place(*first_) + " and " + place(*second_) +
+                     ": add __syncthreads() between them" + (everywhere ? "" : ", where all threads of the block reach it") +
+                     place_at_copy(forward, backward) +
+                     (in_one_warp(*first_, *second_)
+                          ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
                           : ""));
   }
 
+  /// Says on which side of an asynchronous copy a barrier between the accesses must be. `forward` and `backward` are whether the
+  /// code leads from the first access to the second, and from the second to the first.
+  [[nodiscard]] std::string place_at_copy(bool forward, bool backward) const {
+    const bool starts_later = (is_copy(*second_) && forward) || (is_copy(*first_) && backward);
+    const bool starts_earlier = (is_copy(*first_) && forward) || (is_copy(*second_) && backward);
+    return std::string(starts_later ? ", before the copy starts" : "") + (starts_later && starts_earlier ? " or" : "") +
+           (starts_earlier
+                ? std::string(starts_later ? "" : ",") + " after the thread that started the copy has waited for its completion"
+                : "");
+  }
+
+  [[nodiscard]] const thread_context& context_of(const trace_event& e) const {
+    return model::at(program_.threads, issuer_of(program_, e.thread));
+  }
+  [[nodiscard]] bool in_one_warp(const trace_event& x, const trace_event& y) const {
+    return block_of(x.thread) == block_of(y.thread) &&
+           context_of(x).number_in_block() / 32 == context_of(y).number_in_block() / 32;
+  }
+
+  /// Returns the index of an event's instruction in its kernel. For a copy, this is the instruction that starts it.
+  [[nodiscard]] std::int32_t pc_of(const trace_event& e) const {
+    return static_cast<std::int32_t>(e.at - context_of(e).kernel->code.data());
+  }
+
+  /// Returns whether a thread that has executed the instruction of `x` may later execute the instruction of `y`, in the same
+  /// kernel.
+  [[nodiscard]] bool leads_to(const trace_event& x, const trace_event& y) const {
+    return reached_from(*context_of(x).kernel, pc_of(x))[static_cast<std::size_t>(pc_of(y))];
+  }
+
+  /// Returns whether every thread of the kernel that does not exit earlier executes the instruction of `e`.
+  [[nodiscard]] bool is_on_every_path(const trace_event& e) const {
+    const std::vector<bool> skipping = reached_from(*context_of(e).kernel, -1, pc_of(e));
+    return !skipping.back();
+  }
+
+  // ---- mbarriers
+
+  /// Returns whether `e` is an arrival at an mbarrier.
+  [[nodiscard]] bool is_arrival(const trace_event& e) const {
+    return !is_copy(e) && e.event.kind == event_kind::write && arrives(e.at->mbarrier);
+  }
+
+  /// Returns whether `wait` is a successful wait for a phase of an mbarrier, or for a later phase, to which `arrival`
+  /// contributes.
+  [[nodiscard]] bool observes(const trace_event& wait, const trace_event& arrival) const {
+    if (!is_arrival(arrival) || wait.event.kind != event_kind::read || wait.at->mbarrier != mbarrier_op::test ||
+        !wait.event.passes || wait.event.address != arrival.event.address) {
+      return false;
+    }
+    constexpr std::uint64_t phases = 8;  // the number of phases that a state distinguishes
+    const std::uint64_t phase = mbarrier_state::of(arrival.event.value.low).phase + phases - (arrival.event.completes ? 1 : 0);
+    const std::uint64_t passed = (mbarrier_state::of(wait.event.value.low).phase + phases - phase % phases) % phases;
+    return passed != 0 && passed <= phases / 2;
+  }
+
+  /// Adds a note if an mbarrier is meant to order the accesses, but the arrival does not follow the first access. Returns
+  /// whether it did.
+  [[nodiscard]] bool add_misplaced_arrival() {
+    for (const bool own : {true, false}) {
+      for (const auto& [x, y] : {std::pair(first_, second_), std::pair(second_, first_)}) {
+        const auto [arrival, wait] = arrival_for(*x, *y, own);
+        if (arrival == nullptr) {
+          continue;
+        }
+        const std::string at = "the arrival at " + place(*arrival);
+        notes_.push_back(own || pc_of(*arrival) < pc_of(*x)
+                             ? at + " comes before " + place(*x) + ", so the wait for " +
+                                   place_text(program_, wait->event.address) + " at " + place(*wait) + " does not order " +
+                                   place(*x) + " before " + place(*y) + ": move the arrival after " + place(*x)
+                             : at + " is on behalf of its warp, and no barrier orders " + place(*x) +
+                                   " in the other threads before it: add __syncwarp() between them");
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Returns the last arrival at an mbarrier that is meant to release access `x`, and the wait for it that precedes access `y`.
+  /// The arrival is performed by the thread of `x` before `x` (`own`), or by another thread of its warp if the thread of `x`
+  /// does not arrive at the mbarrier itself. Returns null pointers if there is no such arrival.
+  [[nodiscard]] std::pair<const trace_event*, const trace_event*> arrival_for(const trace_event& x, const trace_event& y,
+                                                                              bool own) const {
+    std::pair<const trace_event*, const trace_event*> result;
+    for (const trace_event& a : finding_.events) {
+      const bool of_thread =
+          own ? a.thread == x.thread && a.number < x.number
+              : a.thread != x.thread && a.thread != y.thread && in_one_warp(a, x) && !arrives_at(x.thread, a);
+      for (std::size_t k = 0; of_thread && is_arrival(a) && k < finding_.events.size(); ++k) {
+        const trace_event& w = finding_.events[k];
+        if (w.thread == y.thread && w.number < y.number && observes(w, a) && !is_answered(w, k, a, x)) {
+          result = {&a, &w};
+          break;
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Returns whether a thread arrives at the mbarrier at which `arrival` arrives.
+  [[nodiscard]] bool arrives_at(int thread, const trace_event& arrival) const {
+    return std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& e) {
+      return e.thread == thread && is_arrival(e) && e.event.address == arrival.event.address;
+    });
+  }
+
+  /// Returns whether the thread of `x` synchronizes, between `arrival` and `x`, with what follows `wait`, which has the index
+  /// `place` in the finding. The arrival and the wait then belong to an earlier use of the memory.
+  [[nodiscard]] bool is_answered(const trace_event& wait, std::size_t place, const trace_event& arrival,
+                                 const trace_event& x) const {
+    if (!barriers(wait, x).empty()) {
+      return true;
+    }
+    const int since = arrival.thread == x.thread ? arrival.number : -1;
+    for (std::size_t k = place + 1; k < finding_.events.size(); ++k) {
+      const trace_event& back = finding_.events[k];
+      const bool follows = is_arrival(back) && in_one_warp(back, wait) && back.thread != x.thread;
+      if (follows && std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& e) {
+            return e.thread == x.thread && e.number > since && e.number < x.number && observes(e, back);
+          })) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- flags
+
   void add_access(const trace_event& e, const trace_event& other) {
     const bool suffices = e.event.strong && scope_gap(program_, e.thread, e.event.scope, other.thread).empty();
-    const std::string access =
-        suffices || !has_spelling(e)
-            ? ""
-            : in_cuda(e.at->code, e.at->what, order_of(e), scope_with(program_, e.thread, other.thread, e.event.address)).cuda;
+    const thread_scope scope = scope_with(e.thread, other.thread, e.event.address);
+    const std::string access = suffices || !has_spelling(e) ? "" : in_cuda(e.at->code, e.at->what, order_of(e), scope).cuda;
     if (!access.empty()) {
-      notes_.push_back("if no other synchronization should order the accesses, in C++: " + access);
+      notes_.push_back("if this race is intended, make the " +
+                       std::string(e.at->code == op::load    ? "load"
+                                   : e.at->code == op::store ? "store"
+                                                             : "update") +
+                       " atomic at " +
+                       (scope == thread_scope::block    ? "block"
+                        : scope == thread_scope::device ? "device"
+                                                        : "system") +
+                       " scope: " + access);
     }
   }
 
@@ -294,11 +449,12 @@ class synchronization {
     const std::string fence = in_cuda(op::fence, {}, order, scope).cuda;
     const bool fence_is_enough = flag.event.strong && scope_gap(program_, flag.thread, flag.event.scope, other.thread).empty();
     if (!access.empty()) {
-      notes_.push_back(
-          std::string(reads ? "acquire" : "release") + " in C++: " + access +
-          (!fence_is_enough
-               ? ""
-               : ", or " + fence + (reads ? " after the access or, if it polls, after the loop" : " before the access")));
+      notes_.push_back(std::string(reads ? "acquire" : "release") + " in C++: " + access +
+                       (!fence_is_enough ? ""
+                                         : ", or " + fence +
+                                               (flag.at->code == op::load ? " after the load (after the loop if the load polls)"
+                                                : reads                   ? " after the access"
+                                                                          : " before the access")));
     }
   }
 

@@ -28,7 +28,8 @@ struct handover {
 /// Explains a race whose second access follows a read of a value that the first access's block has written after the first
 /// access. Returns sentences that say whether the write releases, whether the read acquires, whether a fence is in the wrong
 /// place or has too narrow a scope, and whether a barrier of the block is missing. For a race within a block without such a
-/// value, returns a sentence saying that no barrier orders the accesses. Returns nothing for other findings.
+/// value, returns a sentence about an arrival at an mbarrier that does not follow the access, or about the missing barrier.
+/// Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has

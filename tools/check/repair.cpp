@@ -373,7 +373,13 @@ class repairer {
                                                    [&](const code_edit& o) { return o.site == e.site && o.kind == e.kind; })) {
           std::vector<code_edit> next = edits;
           next.insert(std::upper_bound(next.begin(), next.end(), e), e);
+          const std::size_t before = solutions_.size();
           grow(next, more - 1);
+          // if a block is one warp, both barriers have the same effect, and `weaken` turns the block barrier into either
+          const bool is_same = e.kind == code_edit::kind_t::block_barrier && model::at(sites_, site).one_warp;
+          if (is_same && solutions_.size() > before) {
+            break;
+          }
         }
       }
     }
@@ -489,12 +495,6 @@ class repairer {
     return seen.count(to) != 0;
   }
 
-  /// Returns whether any block has more threads than a warp.
-  [[nodiscard]] bool has_warps() const {
-    return std::any_of(program_->threads.begin(), program_->threads.end(),
-                       [](const thread_context& t) { return t.block_size() > 32; });
-  }
-
   /// Returns the strongest changes that can be made at a site: its greatest strength, and the strongest fences next to it. For
   /// a gap, returns the barriers.
   [[nodiscard]] std::vector<code_edit> strongest(int s) const {
@@ -564,9 +564,9 @@ class repairer {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
     if (site.gap) {
-      edits[k].kind = code_edit::kind_t::warp_barrier;
+      edits[k].kind = site.one_warp ? code_edit::kind_t::either_barrier : code_edit::kind_t::warp_barrier;
       const bool enough =
-          strong.kind != edits[k].kind && has_warps() && !spent() && explored(edits).status == check_status::verified;
+          strong.kind == code_edit::kind_t::block_barrier && !spent() && explored(edits).status == check_status::verified;
       edits[k] = enough ? edits[k] : strong;
       return enough;
     }

@@ -209,7 +209,9 @@ std::string place_text(const program& p, std::uint64_t address) {
     }
     const std::uint64_t offset = address - o->address;
     if (offset >= o->bytes) {
-      return (offset == o->bytes ? "the end of " : std::to_string(offset - o->bytes) + " bytes past the end of ") + name;
+      return (offset == o->bytes ? "the first byte past the end of "
+                                 : std::to_string(offset - o->bytes) + " bytes past the end of ") +
+             name;
     }
     if (offset != 0) {
       name.insert(std::min(name.find(of_block), name.size()), "+" + std::to_string(offset));

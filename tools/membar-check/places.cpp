@@ -102,13 +102,16 @@ std::string change_text(const check::program& p, const check::code_site& site, c
   switch (e.kind) {
     case kind::block_barrier:
     case kind::warp_barrier:
+    case kind::either_barrier:
       return std::string("insert ") +
              (site.turns   ? "at the start of each iteration of the loop after this line"
               : site.joins ? "after the statement that this line is in, " + end_of_statement(p, site)
                            : "after this line") +
-             (e.kind == kind::block_barrier ? ": __syncthreads()" : ": __syncwarp()") +
-             (e.kind == kind::warp_barrier && site.one_warp ? ", or __syncthreads() if the blocks have more than one warp"
-                                                            : "");
+             (e.kind == kind::warp_barrier ? ": __syncwarp()" : ": __syncthreads()") +
+             (e.kind == kind::either_barrier ? ", or __syncwarp() if the blocks never have more than one warp"
+              : e.kind == kind::warp_barrier && site.one_warp
+                  ? ", which is enough only if the blocks never have more than one warp"
+                  : "");
     case kind::proxy_fence_before:
       return "insert before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
     case kind::fence_before:
@@ -134,6 +137,7 @@ check::cuda_spelling change_in_cuda(const check::code_site& site, const check::c
   switch (e.kind) {
     case kind::block_barrier:
     case kind::warp_barrier:
+    case kind::either_barrier:
       return {};
     case kind::proxy_fence_before:
       return check::proxy_fence_in_cuda(e.proxy_spaces);

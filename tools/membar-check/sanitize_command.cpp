@@ -269,23 +269,25 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   const check::thread_context& x = context(issuer_of(p, first.thread));
   const check::thread_context& y = context(issuer_of(p, second.thread));
   if (x.where.host || y.where.host) {
-    return "no release-acquire pair at system scope orders the host thread's access and the other access";
+    return "no combination of release-acquire pairs at system scope and block barriers orders the host thread's access and the "
+           "other access";
   }
   if (x.number_in_program == y.number_in_program) {
     return "one thread starts an asynchronous operation, and no wait for it orders the accesses";
   }
   if (x.launch != y.launch) {
-    return "the threads are in different launches, and neither the order of the launches nor a release-acquire pair orders the "
-           "accesses";
+    return "the threads are in different launches, and neither the order of the launches nor any combination of "
+           "release-acquire pairs and block barriers orders the accesses";
   }
   if (x.block_number == y.block_number) {
     return "";
   }
   return x.explicit_cluster &&
                  x.block_number - static_cast<int>(x.cluster_rank) == y.block_number - static_cast<int>(y.cluster_rank)
-             ? "the threads are in different blocks of a cluster, and neither a cluster barrier nor a release-acquire pair "
-               "orders the accesses"
-             : "the threads are in different blocks, and no release-acquire pair orders the accesses";
+             ? "the threads are in different blocks of a cluster, and no combination of cluster barriers, release-acquire "
+               "pairs and block barriers orders the accesses"
+             : "the threads are in different blocks, and no combination of release-acquire pairs and block barriers orders the "
+               "accesses";
 }
 
 /// The sentences that explain a finding.
@@ -331,8 +333,7 @@ void show_findings(const sanitized_file& file) {
     }
   }
   if (std::ranges::any_of(file.result.findings, [](const auto& f) { return f.found.status == check_status::race; })) {
-    std::cout << "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel, for "
-                 "example 2 blocks of a few threads\n";
+    std::cout << "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel\n";
   }
 }
 

@@ -229,8 +229,10 @@ class text_writer final : public report {
     if (found.repairs.empty()) {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
-        out_ << "  no repair was found, but not all of the " << found.explorations
-             << " explorations were completed: try a smaller launch";
+        out_
+            << "  no repair was found, but not all of the " << found.explorations
+            << " explorations were completed: try a smaller launch; some faults need a line to be moved, which the search does "
+               "not try";
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
