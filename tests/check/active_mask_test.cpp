@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PTX does not define which lanes execute an activemask together. The checker explores every grouping of the lanes that reach
-// it.
+// PTX does not define which lanes execute an activemask together. The checker explores every possible grouping of the lanes
+// that reach the instruction.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -15,8 +15,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// The checker's result, and the words that the lanes leave in memory: one vector per possible outcome, with a word for each
-/// lane.
+/// The checker's result, and the words that the lanes store: one vector per possible outcome, with one word per lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;
@@ -77,7 +76,7 @@ TEST(active_mask, is_separate_for_each_loop_iteration) {
       explore_lanes("mov.u32 %r3, 0; L:" + get_mask + "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra L;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
   EXPECT_EQ(e.result.counts.executions, 6U)
-      << "the lanes are together in one pair of iterations (of four pairs), in both iterations, or never";
+      << "the lanes are together in one of the four pairs of iterations, in both iterations, or never";
   EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}, {3, 3}, {3, 2}, {1, 3}}));
 }
 
@@ -88,13 +87,13 @@ TEST(active_mask, excludes_a_lane_whose_earlier_read_depends_on_it) {
   const outcomes e = explore_lanes(first + second + "bra DONE;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
   EXPECT_EQ(e.result.counts.executions, 3U)
-      << "the lanes are together; or they are apart, and the first reads the second one's value, or does not";
+      << "either the lanes are together, or they are apart and the first lane does or does not read the second lane's value";
   const std::string one_reads_one = "setp.ne.u32 %p3, %r5, 1; @%p3 bra DONE;";
   const outcomes guarded =
       explore_lanes("setp.ne.u32 %p1, %r0, 0; @%p1 bra SECOND;" + reads + one_reads_one + "SECOND:" + get_mask + second, 2);
   EXPECT_EQ(guarded.result.status, check_status::verified) << guarded.result.found.message;
   EXPECT_EQ(guarded.words, (std::set<std::vector<std::uint64_t>>{{0, 2}, {1, 2}}))
-      << "a lane that comes later is not in the mask";
+      << "a lane that arrives later is not in the mask";
 }
 
 TEST(active_mask, is_explored_alike_whichever_kernel_comes_first) {
@@ -108,7 +107,8 @@ TEST(active_mask, is_explored_alike_whichever_kernel_comes_first) {
     EXPECT_EQ(r.status, check_status::verified) << r.found.message;
     return r.counts.executions;
   };
-  EXPECT_EQ(executions(true), 5U) << "no lane reaches the instruction, either lane does, or both do, apart or together";
+  EXPECT_EQ(executions(true), 5U)
+      << "neither lane reaches the instruction, only one of the two lanes does, or both do, apart or together";
   EXPECT_EQ(executions(false), 5U);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compares the explorer with the model's enumerator. They share only the definition of scopes.
+/// Compares the explorer with the model's enumerator. The two share only the definition of scopes.
 #pragma once
 
 #include <check/explore.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous copies in the checker: the data that they deliver, the operations that order them, and missing proxy fences.
+// Tests the checker on asynchronous copies: which data they deliver, which operations order them, and how missing proxy fences
+// are reported.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ TEST(check_copies, a_stage_that_was_read_is_filled_again_after_a_proxy_fence) {
   expect(init + bring + wait + read + "fence.proxy.async.shared::cta;" + again + holds("shared.u32 %r0, [stage]", 0),
          check_status::verified);
   expect(init + bring + wait + read + again, check_status::race, "a proxy fence is missing");
-  // Only copies access the data, so all accesses are through one proxy.
+  // Only copies access the data, so all accesses use the same proxy.
   expect(init + bring + wait + again, check_status::verified);
 }
 
@@ -226,7 +227,7 @@ TEST(check_copies, arrive_at_an_mbarrier_in_addition_without_noinc) {
   expect(by(0, "mbarrier.init.shared.b64 [bar], 2;") + "bar.sync 0;" + each +
              "cp.async.mbarrier.arrive.shared.b64 [bar]; mbarrier.arrive.shared.b64 _, [bar];" + wait +
              holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+12]", 2),
-         check_status::verified, "", 2);  // The test expects nothing that depends on how the next arrival changes the phase.
+         check_status::verified, "", 2);  // The expected result does not depend on how the next arrival changes the phase.
 }
 
 TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_completion) {

@@ -5,10 +5,10 @@ outcomes.
 
 usage: bugs_test.py <membar-check> <membar-litmus> [--write | <results folder> <bug>:<status>...]
 
-Each ```text block of a page begins with the name of a bug. The bug's files are in the folder of examples/ that has the same name as the
-page. The test compares the block with the statuses of the bug's scenarios and with the finding; --write replaces the block. In the results
-folder, <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the wrong kernel must have the status, and the fixed one must be
-verified.
+Each ```text block in a page begins with the name of a bug. The bug's files are in the folder under examples/ that has the same name as the
+page. The test compares the block with the statuses of the bug's scenarios and with the finding; --write replaces the block. With a results
+folder, the test also writes <bug>.wrong.txt and <bug>.fixed.txt there, which begin with PASSED or FAILED: the wrong kernel must have the
+given status, and the fixed kernel must be verified.
 """
 
 import concurrent.futures
@@ -30,7 +30,7 @@ REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stag
 
 
 def answers(check, folder, name):
-    """Returns the page's lines for a bug: the file and status of each scenario, followed by the finding."""
+    """Returns the lines that the page shows for a bug: the file and status of each scenario, followed by the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=folder, capture_output=True, text=True)
     lines, statuses = [], {}

@@ -4,8 +4,8 @@
 
 usage: checked_compilers.py <membar-check> <libnvrtc.so>...
 
-Compiles the kernels of the bug corpus that include no header, wrong and fixed, and checks their scenarios. Prints a row of the table in
-docs/compilers.md for each library. Exit status: 1 if a verdict differs, or if the page has a different row for a library.
+Compiles the wrong and fixed kernels in the bug corpus that include no header, and checks their scenarios. For each library, prints a row
+for the table in docs/compilers.md. Exit status: 1 if a verdict differs, or if the page has a different row for a library.
 """
 import os
 import pathlib

@@ -91,8 +91,8 @@ st.f32 [%rd1+4], %f2;
 ret;
 }
 """
-# This kernel takes a struct and an array that contains an address. It adds the struct's second word at the two addresses that
-# the struct and the array contain.
+# This kernel takes a struct and an array that contains an address. The kernel adds the struct's second word to the words at the two
+# addresses that the struct and the array contain.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
 CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
@@ -114,8 +114,8 @@ st.release.sys.global.u32 [%rd2], 1;
 ret;
 }
 """
-# Kernels that use cluster launch control: one waits for the response, and one reads it without waiting. A third kernel copies
-# in im2col mode.
+# Two kernels that use cluster launch control: one waits for the response, and the other reads it without waiting. A third kernel copies in
+# im2col mode.
 ASYNCHRONOUS = """.version 9.0
 .target sm_100
 .address_size 64
@@ -348,7 +348,7 @@ exists (P0:r0 == 1 /\\ P1:r0 == 1)
 COSTS = "device a test\n" + "".join(f"fence {order} {scope} {cost}\n" for scope, costs in
                                      {"block": (1, 5), "device": (2, 20), "system": (3, 30)}.items()
                                      for order, cost in zip(("acquire", "release", "acq_rel", "seq_cst"), (*costs, costs[1], costs[1])))
-# (text of the scenario, exit status, words that the output must contain)
+# (scenario text, exit status, words that the output must contain)
 SCENARIOS = [
     (GOOD + "final count[0] == 7 /\\ count[1] == 0\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still, equal threads exchanged\n"]),
     (BRANCHES, 1, ["undefined", "threads wait at different barriers, PTX lines 39 and 42, which CUDA and PTX leave undefined\n"]),
@@ -502,7 +502,7 @@ def main():
             expect(["k.ptx\terror\tthis is a source, not a scenario: write a scenario, for example a file with the three lines 'source k.ptx', "
                     "'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; 'membar-check lint k.ptx' "
                     "needs no scenario"], 2, *command, "k.ptx", cwd=folder)
-        # A scenario's assumptions: each is off by default, and the report repeats each one that is on.
+        # A scenario's assumptions: each is off by default, and the report repeats those that are on.
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
         (folder / "several.ptx").write_text(SEVERAL_RACES, encoding="utf-8")
 
@@ -524,8 +524,8 @@ def main():
         assumes("verified", 0, RACY + "accept race d[0]\n", "; accept race d[0]\n")
         assumes("verified", 0, RACY + "accept race d\n", "; accept race d\n")
         assumes("race", 1, RACY + "accept race d[1]\n")
-        # The result line names the accepted races, so that none is hidden if a whole object is accepted; a single field can
-        # also be accepted.
+        # The result line names the accepted races, so that no race is hidden if the scenario accepts races on a whole object. A scenario
+        # can also accept races on a single field.
         assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race between several.cu:5 and several.cu:5 on d+0:u32; accepted race between several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")
@@ -580,7 +580,7 @@ def main():
         assumes("verified", 0, "source a.ptx\nmemory d u32\nlaunch product args d\n")
         assumes("error", 2, "source a.ptx\nmemory d u32\nlaunch product args d\nfinal d == 0\n",
                 "4:1: the condition uses 'd', whose value is unknown: it depends on memory that the scenario declares as unknown, or on an instruction whose result membar-check does not compute, such as a matrix instruction")
-        # sources that are only read
+        # sources that --read only reads, without exploring them
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
         expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
@@ -602,7 +602,7 @@ def main():
             wrong.append(f"rerunning the seed of a race found at random reports a different race: {done.stdout}{again.stdout}")
         expect(["verified\t1 executions, 0 blocked", "clocks stand still\n"], 0, "--no-symmetry", "good.scenario", cwd=folder)
         expect(["mp.litmus\tverified", "clocks stand still\n"], 0, "mp.litmus", cwd=folder)
-        # Repairs, and orders that are stronger than needed.
+        # Tests repairs, and the report on orders that are stronger than needed.
         (folder / "costs").write_text(COSTS, encoding="utf-8")
         (folder / "excess.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
@@ -613,7 +613,7 @@ def main():
                 "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
         expect(["0 of 2 orders are stronger than this scenario needs"], 0, "--repair", "mp.litmus", cwd=folder)
-        # Orders whose weakening saves nothing share a line.
+        # Orders share a line if weakening them saves nothing.
         (folder / "free.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys").replace("ld.acquire.gpu", "ld.acquire.sys"), encoding="utf-8")
         expect(["2 of 2 orders are stronger than this scenario needs\n    PTX line 8: st.release.sys", "becomes st.release.gpu   -290.8 ns\n",
                 "\n    saves nothing measurable on NVIDIA H200: ld.acquire.sys.s32 becomes ld.acquire.gpu (PTX line 19)\n  each can be weakened separately, and so can all of them together\n"],
@@ -639,7 +639,7 @@ def main():
         expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
         expect(["--litmus and --dot write the finding of one file, but 2 files are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
         expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
-        # The JSON report is one document for the whole run.
+        # The JSON report is a single document for the whole run.
         def report(status, *arguments):
             done = subprocess.run([check, "--format=json", *arguments], capture_output=True, text=True, cwd=folder)
             if done.returncode != status:
@@ -680,8 +680,8 @@ def main():
                       for e in early["finding"]["events"]))
         failed = report(2, "--dot=missing/d", "race.litmus")
         holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"].startswith("cannot write 'missing/d': check that its folder exists"))
-        # With several files, the worst status determines the exit code: first an error, then a finding, then an analysis that
-        # gave up.
+        # With several files, the worst status determines the exit code. An error is the worst, then a finding, then an analysis that gave
+        # up.
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
     print(f"{len(SCENARIOS) + 89} command lines, {len(wrong)} wrong")

@@ -31,7 +31,7 @@ check::check_options merged(bool on, bool load_buffering = true) {
   return options;
 }
 
-/// Describes an execution, in such a way that the order of commuting updates does not matter.
+/// Returns a description of an execution that does not depend on the order of commuting updates.
 std::string identity(const check::graph& g) {
   const auto name = [](const graph_event& e) { return std::to_string(e.thread) + "." + std::to_string(e.number) + " "; };
   const auto up_to = [&](const graph_event* last) {
@@ -81,7 +81,7 @@ struct answer {
   std::vector<std::string> executions{};
 };
 
-/// The result of exploring a program, and its final states: the last `cells` 32-bit words of its memory.
+/// The result of exploring a program, and the program's final states: the last `cells` 32-bit words of its memory.
 answer answer_of(const check::program& p, std::uint64_t from, int cells, bool merge, bool load_buffering = true,
                  bool unused_once = true) {
   answer a;
@@ -103,7 +103,7 @@ answer answer_of(const check::program& p, std::uint64_t from, int cells, bool me
         return std::string();
       },
       options);
-  // An exploration that has started over has already reported other executions; only those after the last start count.
+  // An exploration that starts over has already reported executions; only those reported after the last start count.
   a.executions.erase(a.executions.begin(), a.executions.end() - static_cast<std::ptrdiff_t>(a.result.counts.executions));
   return a;
 }
@@ -132,8 +132,8 @@ void compare(const check::program& p, std::uint64_t from, int cells, const std::
   if (!without.result.load_buffering_is_open) {
     EXPECT_EQ(with.states, without.states) << text;
   }
-  // Without load buffering, the exploration leaves out orders of the updates that form a cycle. Merged updates stand for all
-  // orders, so merging may find more states.
+  // Without load buffering, the exploration omits any order of the updates that forms a cycle. Merged updates represent all
+  // orders, so an exploration with merging may find more states.
   EXPECT_TRUE(std::includes(with.states.begin(), with.states.end(), without.states.begin(), without.states.end())) << text;
   const std::set<std::string> different(with.executions.begin(), with.executions.end());
   EXPECT_EQ(different.size(), with.executions.size()) << "an execution was reported twice\n" << text;
@@ -141,7 +141,7 @@ void compare(const check::program& p, std::uint64_t from, int cells, const std::
   t.apart += without.executions.size();
 }
 
-/// Draws random programs.
+/// Generates random programs.
 class drawn {
  public:
   explicit drawn(std::uint32_t seed) : stream_(seed) {}
@@ -257,7 +257,7 @@ const std::string adds_float = "red.relaxed.gpu.global.add.f32 [x], 0f3f800000;"
 const std::string adds_little = "red.relaxed.gpu.global.add.f32 [x], 0f33800000;";
 const std::string checks_sum = "ld.global.u32 %r0, [x]; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
 
-/// Each thread increments a counter three times, and stores the values that it gets.
+/// Each thread increments a counter three times, and stores a value computed from each increment's result.
 std::vector<std::string> keep_tickets(int threads) {
   std::vector<std::string> bodies;
   for (int t = 0; t < threads; ++t) {
@@ -270,7 +270,7 @@ std::vector<std::string> keep_tickets(int threads) {
 TEST(check_merges_updates, whose_result_decides_nothing) {
   EXPECT_EQ(executions_of(ptx_program(keep_tickets(4)).get()), 1U);
   EXPECT_EQ(executions_of(ptx_program(times(3, counts + "st.relaxed.gpu.global.u32 [y], %r0;")).get()), 6U)
-      << "only the stores have an order";
+      << "only the order of the stores matters";
   EXPECT_EQ(executions_of(ptx_program(times(4, adds_float + adds_float + adds_float)).get()), 1U);
   EXPECT_EQ(executions_of(block_of(times(4, adds_float + "barrier.sync 0; ld.global.f32 %r0, [x];"))), 1U);
 }
@@ -369,13 +369,13 @@ TEST(check_merges_updates, around_a_read_that_has_the_same_effect_for_each_value
   const std::string top = "shr.u32 %r1, %r0, 31;";
   const std::string load = "ld.relaxed.gpu.global.u32 ";
   EXPECT_EQ(executions_of(ptx_program(readers_of(load, "mov.u32 %r1, %r0;")).get()), 6U);
-  EXPECT_EQ(executions_of(ptx_program(readers_of(load, top)).get()), 2U) << "only the updates have an order";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, top)).get()), 2U) << "only the order of the updates matters";
   EXPECT_EQ(executions_of(ptx_program(readers_of("ld.acquire.gpu.global.u32 ", top)).get()), 2U);
   EXPECT_EQ(executions_of(ptx_program(readers_of(load, top, "fence.sc.gpu;")).get()), 6U) << "fences may order the read";
   EXPECT_EQ(executions_of(ptx_program(readers_of(load, "and.b32 %r1, %r0, 1;")).get()), 6U) << "1 is between 0 and 2";
   EXPECT_EQ(executions_of(ptx_program(readers_of(load, "and.b32 %r1, %r0, 2;")).get()), 4U);
   const std::string ends = "setp.ge.s32 %p1, %r0, 0; @%p1 ret; mov.u32 %r1, 1;";
-  EXPECT_EQ(executions_of(ptx_program(readers_of(load, ends)).get()), 2U) << "the thread ends whatever it reads";
+  EXPECT_EQ(executions_of(ptx_program(readers_of(load, ends)).get()), 2U) << "the thread ends regardless of what it reads";
 }
 
 TEST(check_merges_updates, and_stores_of_one_thread_around_a_read_that_has_the_same_effect_for_each_value) {
@@ -410,8 +410,8 @@ TEST(check_merges_updates, and_compares_no_states_before_a_branch_on_a_hidden_re
   EXPECT_EQ(ptx_program({waits}).explore().status, check_status::hang);
 }
 
-/// Compares `count` random programs of three threads with and without merging, until one differs. `body_of` draws the body of a
-/// thread of program `n`.
+/// Explores `count` random programs of three threads with and without merging, and stops at the first difference. `body_of`
+/// generates the body of one thread of program `n`.
 template <class BodyOf>
 void compare_random(const char* what, int count, tally& t, const BodyOf& body_of) {
   for (int n = 0; n < count; ++n) {
@@ -476,8 +476,8 @@ TEST(check_merges_updates, of_blocks_on_random_programs) {
   EXPECT_GT(t.apart, t.merged);
 }
 
-/// A thread's wait for a bit of x or y, or for a value that is at least as large as a register's, which may come from an
-/// update.
+/// A thread's wait for a bit of x or y, or for a value that is at least as large as the value in a register, which may come
+/// from an update.
 std::string wait_of(drawn& stream, int number) {
   const std::string label = "L" + std::to_string(number);
   const std::string bound = "%r" + std::to_string(stream.below(4));
@@ -487,7 +487,7 @@ std::string wait_of(drawn& stream, int number) {
          "@!%p4 bra " + label + ";\n";
 }
 
-/// Loads x or y with a weak load whose value is not used.
+/// A weak load of x or y whose value is not used.
 std::string unused_load(drawn& stream) {
   return "setp.eq.u32 %p5, 1, 2;\nld.global.u32 %r8, [" + stream.pick({"x", "y"}) +
          "];\nselp.u32 %r9, %r8, 7, %p5;\nst.global.u32 [z], %r9;\n";
@@ -575,7 +575,7 @@ TEST(check_merges_updates, of_threads_that_meet_on_random_programs) {
 
 const std::string wait_for_phase = ": mbarrier.try_wait.shared.b64 %p1, [barrier], %rd1;\n@!%p1 bra ";
 
-/// One of several threads that use an mbarrier: the thread arrives and waits, or only tests the phase, with accesses in
+/// One of several threads that use an mbarrier: the thread arrives and waits, or only tests the phase, and accesses memory in
 /// between.
 std::string barrier_thread(drawn& stream, int rounds) {
   std::string body;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the C++ that --repair prints next to PTX, and checks that it becomes that PTX.
+"""Compiles the C++ that --repair prints next to PTX, and checks that the compiler generates that PTX.
 
 usage: cuda_words_test.py <membar-check> <nvcc> <include folder>
 
-All orders of a kernel that accesses only one word are stronger than needed, so membar-check prints each of its instructions with a relaxed
-order and block scope. The test substitutes the other orders and scopes in both the PTX and the C++.
+If a kernel accesses only one word, all of its orders are stronger than needed, so membar-check prints each instruction with relaxed order
+and block scope. The test substitutes the other orders and scopes in both the PTX and the C++.
 """
 import json
 import pathlib
@@ -25,14 +25,14 @@ SCOPES = {"block": "cta", "cluster": "cluster", "device": "gpu", "system": "sys"
 CUDA_FENCES = {"cta": "membar.cta", "gpu": "membar.gl", "sys": "membar.sys"}
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 KERNEL = ".visible .entry {}(.param .u64 d)\n{{\n.reg .b64 %rd<3>; .reg .b32 %r<3>;\nld.param.u64 %rd1, [d];\n{}ret;\n}}\n"
-# Without a fence on both sides, the flag does not order the data.
+# The flag orders the data only if both sides have a fence.
 FENCES = (".visible .entry both(.param .u64 d)\n{\n.reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .pred %p<2>;\nld.param.u64 %rd1, [d];\nmov.u32 %r1, %ctaid.x;\n"
           "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra R;\nst.global.u32 [%rd1], 1;\nst.relaxed.gpu.global.u32 [%rd1+4], 1;\nret;\n"
           "R: ld.relaxed.gpu.global.u32 %r1, [%rd1+4];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra R;\nld.global.u32 %r2, [%rd1];\nret;\n}\n")
 
 
 def changes(check, folder, scenario):
-    """Returns the changes that the JSON report of a scenario lists."""
+    """Returns the changes listed in a scenario's JSON report."""
     done = subprocess.run([check, "--repair", "--format=json", scenario], cwd=folder, capture_output=True, text=True)
     file = json.loads(done.stdout)["files"][0]
     return file["excess_orders"]["each"] if file["status"] == "verified" else [c for one in file["repairs"]["found"] for c in one["changes"]]
@@ -59,8 +59,8 @@ def compiled(nvcc, include, folder, statements):
 
 
 def has(ptx, wanted, what):
-    """Returns whether the PTX contains an instruction with these words. For CUDA C++, which has no reductions, an atom also
-    counts."""
+    """Returns whether the PTX contains an instruction with these words. For CUDA C++, which has no reductions, an atom instruction is also
+    accepted in place of red."""
     names = {"red": ("red", "atom")}.get(wanted.split(".")[0], (wanted.split(".")[0],))
     words = set(wanted.split(".")[1:]) | ({what} if what else set())
     return any(one.split(".")[0] in names and words <= set(one.split(".")) for one in re.findall(r"^\s*([a-z]+\.[\w.:]+)", ptx, re.M))

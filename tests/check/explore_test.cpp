@@ -73,7 +73,7 @@ TEST(check_counts, private_accesses_do_not_multiply) {
 }
 
 TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
-  // The load before the loop could already have read the value that a failed attempt leaves behind.
+  // A failed attempt leads to the same state as a load before the loop that reads the new value at once.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
@@ -83,7 +83,7 @@ TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
 }
 
 TEST(check_counts, attempts_that_change_something_else_are_all_there) {
-  // The result contains the number of attempts.
+  // The number of attempts is part of the result.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r4, %r4, 1; add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; st.global.u32 [y], %r4;";
@@ -138,7 +138,7 @@ TEST(check_buffers_loads, not_past_fences) {
 }
 
 TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
-  // An unordered store depends on a value that arises only from a cycle of program order and reads-from.
+  // An unordered store depends on a value that can occur only through a cycle of program order and reads-from.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
   const std::string then = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
@@ -170,7 +170,7 @@ TEST(check_buffers_loads, past_exchanges_of_lanes_that_no_store_depends_on) {
     EXPECT_EQ(r.counts.executions, 4U) << exchange;
     EXPECT_EQ(r.counts.buffered, 3U)
         << exchange
-        << ": a single read of the other lane's store also needs buffering, because that store follows the exchange";
+        << ": even one read of the other lane's store needs load buffering, because that store follows the exchange";
   }
   EXPECT_EQ(buffered_by_lanes("", "1", shuffle + vote + shuffle).counts.buffered, 1U);
 }
@@ -335,7 +335,7 @@ TEST(check_finds, that_a_loop_which_counts_its_rounds_only_waits) {
 }
 
 TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
-  // No path leads to an exit, so no instruction follows a branch on every path.
+  // No path leads to an exit, so no instruction is reached on every path after a branch.
   const std::string server =
       "mov.u32 %r5, 0; L: ld.relaxed.gpu.global.u32 %r0, [y]; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3;"
       "@%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; M: ld.relaxed.gpu.global.u32 %r1, [y]; bra M;";
@@ -343,7 +343,7 @@ TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
 }
 
 TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
-  // Nothing depends on the value that is read at the changing address.
+  // Nothing depends on the value that the loop reads from the changing address.
   const std::string walk =
       "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
       "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
@@ -354,12 +354,12 @@ TEST(check_finds, a_fault_after_a_failed_attempt) {
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
-  // The second thread to arrive would race only if it did not acquire, but it acquires.
+  // The second thread reads y without an acquire, whether it has read 1 with its load or in a failed attempt.
   EXPECT_EQ(ptx_program({"st.global.u32 [y], 1;" + add, add + "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];"})
                 .explore()
                 .status,
             check_status::race);
-  // A thread that waits for a third thread waits forever.
+  // The second thread waits for the count 3, but only two threads increment it, so it waits forever.
   EXPECT_EQ(
       ptx_program({add, add + "W: ld.relaxed.gpu.global.u32 %r5, [x]; setp.ne.u32 %p1, %r5, 3; @%p1 bra W;"}).explore().status,
       check_status::hang);
@@ -568,7 +568,7 @@ TEST(check_finds, that_threads_of_unequal_trip_counts_meet_at_a_barrier_in_a_loo
   EXPECT_EQ(loop(uneven, "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::undefined);
   EXPECT_EQ(loop("mov.u32 %r1, 2; ", "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::verified);
   EXPECT_EQ(loop(uneven, ""), check_status::verified)
-      << "the thread does nothing after the loop, which counts as an early return";
+      << "the thread does nothing after the loop, so leaving the loop counts as an early return";
 }
 
 TEST(check_finds, that_a_reduction_barrier_and_a_plain_one_meet) {
@@ -605,7 +605,7 @@ TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
 }
 
 TEST(check_finds, what_packed_operations_return_and_leave) {
-  // 1.0 and 2.0 are in one word. Each addition adds 1.0 to the low half and 2.0 to the high half.
+  // A single word holds 1.0 and 2.0. Each addition adds 1.0 to the low half and 2.0 to the high half.
   const std::string one_two = "mov.b32 %r1, 0x40003c00; ";
   const auto holds = [](const std::string& value) { return "setp.ne.u32 %p0, %r2, " + value + "; @%p0 trap;"; };
   EXPECT_EQ(ptx_program({one_two + "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;" + holds("0") +
@@ -614,7 +614,7 @@ TEST(check_finds, what_packed_operations_return_and_leave) {
                 .explore()
                 .status,
             check_status::verified);
-  // Memory that is first written as words, and read as words after a barrier.
+  // Memory is first written in words, and read in words after a barrier.
   const std::string add = one_two + "red.relaxed.gpu.global.add.noftz.f16x2 [x], %r1;";
   const check::check_result r =
       ptx_program({"mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u32 [x], 0; L: bar.sync 0;" + add +
@@ -712,8 +712,8 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// Returns the results of an instruction, %r2 and the predicate %p1, in the middle of three lanes. `values` sets each
-/// lane's value, %r1.
+/// Returns the results of an instruction, %r2 and the predicate %p1, in the middle one of three lanes. `values` sets %r1 in
+/// each lane.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
       {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +
@@ -792,7 +792,7 @@ TEST(check_explores, no_load_buffering_where_one_location_rules_it_out) {
   const auto add_to = [](const char* where) { return std::string("atom.relaxed.gpu.global.add.u32 %r0, [") + where + "], 1;"; };
   EXPECT_EQ(ptx_program({add_to("x") + add_to("y"), add_to("y") + add_to("x")}).explore({}, options).status,
             check_status::gave_up)
-      << "each thread may read what the other one adds later";
+      << "each thread may read what the other thread adds later";
 }
 
 TEST(check_explores, load_buffering_without_steps_that_lead_to_no_execution) {
@@ -807,7 +807,7 @@ TEST(check_explores, load_buffering_without_steps_that_lead_to_no_execution) {
   options.most_buffered_steps = 10'000;
   const check::check_result r = ptx_program({side("x", "y"), side("y", "x")}).explore({}, options);
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
-  EXPECT_EQ(r.counts.executions, 4'900U);  // Each thread reads four of five values in a non-decreasing order: 70 * 70
+  EXPECT_EQ(r.counts.executions, 4'900U);  // Each thread reads four values, in non-decreasing order, out of five: 70 * 70
   EXPECT_EQ(r.counts.buffered, 784U);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search for a Fence-SC order, compared with a trial of all orders for a few fences, and run on many fences.
+// Compares the search for a Fence-SC order with trying all orders of a few fences, and runs the search on many fences.
 #include <check/fence_order.hpp>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace check = membar::check;
 namespace model = membar::model;
 using membar::thread_scope;
 
-/// A hand-written execution: base causality is only program order until an order of its fences is added.
+/// A hand-written execution. Its base causality is only program order until an order of its fences is added.
 class execution {
  public:
   /// Threads of two blocks: even threads are in one block, odd threads in the other.
@@ -81,7 +81,7 @@ class execution {
 
 using suspects = std::vector<std::pair<const check::graph_event*, const check::graph_event*>>;
 
-/// Tries all orders of the fences one by one, following the text of the axioms.
+/// Tries all orders of the fences one by one, and applies the axioms literally.
 class every_order {
  public:
   explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()) {
@@ -184,14 +184,14 @@ class every_order {
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;
 };
 
-/// Checks `fence_order` on every random execution, with fences of one scope or of several.
+/// Compares `fence_order` with a trial of all orders on random executions whose fences have one scope or several scopes.
 void compare_with_every_order(bool scopes) {
   std::mt19937 stream(scopes ? 2 : 1);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(stream() % n); };
   int by_fences = 0;
   int races = 0;
   int ordered = 0;
-  int in_order = 0;      // The search tries the order of insertion first.
+  int in_order = 0;      // The insertion order, which the search tries first.
   int broken = 0;        // Conflicts that two fences cause in every order.
   int ordered_soon = 0;  // Accesses that only two fences order.
   for (int n = 0; n < 6000; ++n) {
@@ -200,7 +200,7 @@ void compare_with_every_order(bool scopes) {
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
                           // Every thread accesses memory, executes a fence and accesses memory again; the first thread then
-                          // executes another fence and another access.
+                          // executes another fence and accesses memory once more.
                           3);
     left[0] = 5;
     bool keeps = true;
@@ -264,8 +264,8 @@ void compare_with_every_order(bool scopes) {
 TEST(check_orders_fences, of_one_scope_as_every_order_tried_says) { compare_with_every_order(false); }
 TEST(check_orders_fences, of_several_scopes_as_every_order_tried_says) { compare_with_every_order(true); }
 
-/// Returns whether the pairs, added to `before`, can be oriented so that no fence reaches itself or a fence that it never
-/// precedes.
+/// Returns whether the pairs can be oriented so that, once they are added to `before`, no fence reaches itself or a fence that
+/// it must never precede.
 bool some_order(std::vector<std::vector<bool>> before, const std::vector<std::vector<bool>>& never,
                 const std::vector<std::pair<std::size_t, std::size_t>>& pairs, std::size_t next) {
   const std::size_t count = before.size();
@@ -355,8 +355,8 @@ TEST(check_orders_fences, of_a_ring_in_which_each_choice_alone_breaks_nothing) {
   EXPECT_GT(without, 100);
 }
 
-/// Store buffering between the last two of four threads, after seven fences in each of them and eight fences in each of the
-/// first two. Returns whether an order exists.
+/// Builds store buffering between the last two of four threads: each of these two first executes seven fences, and each of the
+/// first two threads executes eight. Returns whether an order exists.
 bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   execution e(4, 2);
   const auto fences = [&](std::size_t thread, int count) {

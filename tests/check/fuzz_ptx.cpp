@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: it reads any input as a scenario, or as a scenario followed by "====" and its PTX. Valid input is explored
-// briefly, both exhaustively and at random. The seed of a finding must reproduce it, and the finding must be written
+// libFuzzer target that reads any input as a scenario, or as a scenario followed by "====" and its PTX. Valid input is explored
+// briefly, both systematically and at random. A finding must be reproducible from its seed, and it must be possible to write it
 // as text without an error.
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>

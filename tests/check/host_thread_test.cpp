@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads in scenarios, and variables that have a separate instance on each device.
+// Tests host threads in scenarios, and variables with a separate instance on each device.
 #include <check/explore.hpp>
 #include <check/object_users.hpp>
 #include <check/order_costs.hpp>
@@ -24,7 +24,7 @@ using check::check_status;
 using membar::memory_order;
 using membar::thread_scope;
 
-/// Kernels `k0`, `k1`, ... with two pointers in %rd0 and %rd1, and module variables.
+/// Returns a module with these variables and the kernels `k0`, `k1`, ..., each with two pointers in %rd0 and %rd1.
 std::string module_of(const std::vector<std::string>& bodies, const std::string& variables = "") {
   std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n" + variables + "\n";
   for (std::size_t k = 0; k < bodies.size(); ++k) {
@@ -56,7 +56,7 @@ std::string error_of(const std::string& lines, const std::string& ptx) {
   return "no error";
 }
 
-/// Writes data in host memory and then raises a flag.
+/// A kernel that writes data in host memory and then raises a flag.
 std::string announcing(const std::string& order_and_scope) {
   return module_of({"st.global.u32 [%rd0], 42; st." + order_and_scope + ".global.u32 [%rd1], 1;"});
 }
@@ -70,7 +70,7 @@ TEST(check_host_threads, read_what_a_release_of_system_scope_announces) {
   EXPECT_EQ(status_of(memory + launch + reader, announcing("relaxed.sys")), check_status::race);
   EXPECT_EQ(status_of(memory + launch + "host reader { wait flag == 1; load data }\n", announcing("release.sys")),
             check_status::race)
-      << "a wait is relaxed unless it says otherwise";
+      << "a wait is relaxed unless it names another order";
   EXPECT_EQ(status_of(memory + launch + "host reader { wait flag == 1 relaxed; fence acquire; load data }\n",
                       announcing("release.sys")),
             check_status::verified);
@@ -182,7 +182,7 @@ TEST(check_host_threads, order_store_buffering_only_by_seq_cst) {
   };
   EXPECT_EQ(executions("relaxed", ""), 4U);
   EXPECT_EQ(executions("relaxed", "fence;"), 4U);
-  EXPECT_EQ(executions("seq_cst", ""), 3U) << "one of the loads sees the other's store";
+  EXPECT_EQ(executions("seq_cst", ""), 3U) << "at least one thread's load sees the other thread's store";
   EXPECT_EQ(executions("relaxed", "fence seq_cst;"), 3U);
 }
 
@@ -295,7 +295,7 @@ TEST(check_repairs_of_host_memory, fences_of_what_stays_on_the_device_may_be_nar
   const check::excess_result r =
       excess("memory data u32[2] host\nmemory flag u32\nlaunch k0 args data flag\nlaunch k1 args data flag\n",
              module_of({kernel, other}));
-  ASSERT_EQ(r.alone.size(), 1U) << "weak accesses of host memory are ordered by the end of the kernel";
+  ASSERT_EQ(r.alone.size(), 1U) << "the end of the kernel orders weak accesses to host memory";
   EXPECT_EQ(r.alone[0].edit.to, (check::strength{true, memory_order::release, thread_scope::device}));
 }
 
@@ -387,7 +387,7 @@ TEST(check_variables, are_named_by_device_in_conditions) {
             "'v@1 == 4'");
   const std::string one = "memory out u32\nlaunch k0 device 1 args out out\n";
   EXPECT_EQ(status_of(one + "final v == 4 /\\ v@1 == 4\n", module_of({adds}, variable)), check_status::verified)
-      << "the plain name means the first device that has a launch";
+      << "without a device, the name means the instance on the first device that has a launch";
 }
 
 TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
@@ -420,10 +420,10 @@ TEST(check_variables, have_addresses_of_their_own_device) {
       status_of("memory p u64 = v\nlaunch k1 device 0 args v p\nlaunch k1 device 1 args v p\nfinal v@0 == 9 /\\ v@1 == 9\n",
                 ptx),
       check_status::verified)
-      << "an argument means the variable of the launch's device";
+      << "an argument means the instance on the launch's device";
   EXPECT_EQ(status_of("memory p u64 = v\nlaunch k1 device 0 args v p\nlaunch k1 device 1 args v@0 p\n", ptx),
             check_status::race)
-      << "both launches write to the variable of device 0";
+      << "both launches write to the instance on device 0";
   EXPECT_EQ(status_of("memory pointer u64 = other\nmemory other u32[2]\nmemory out u32[2]\n" + two_devices, ptx),
             check_status::race)
       << "both point to memory of the scenario";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The explorer and the model agree on the recorded litmus tests and on random ones: they find the same final states of a
-// race-free test, and both find a race in any other test.
+// The explorer and the model agree on recorded and on random litmus tests: they find the same final states if a test is
+// race-free, and otherwise both find a race.
 #include <bench/model/random_test.hpp>
 #include <check/finding_text.hpp>
 #include <tests/check/agreement.hpp>
@@ -25,7 +25,7 @@ struct tally {
   int same = 0;
   int races = 0;
   int hangs = 0;
-  int wild = 0;  ///< An access through a register that holds no address; the model leaves such executions out.
+  int wild = 0;  ///< Tests with an access through a register that holds no address; the model omits such executions.
   int not_supported = 0;
   int undecided = 0;  ///< Tests that the model does not decide within its limits.
   std::uint64_t executions = 0;
@@ -80,7 +80,7 @@ void compare(const model::litmus_test& test, const std::string& name, tally& t, 
   t.buffered += found.result.counts.buffered;
   try {
     if (found.result.status == check::check_status::hang) {
-      ++t.hangs;  // The model has no executions in which a thread waits forever.
+      ++t.hangs;  // The model does not include executions in which a thread waits forever.
       return;
     }
     const model::search_options options(20'000'000);
@@ -130,7 +130,7 @@ TEST(check_agrees, on_every_recorded_test_of_the_generic_and_the_async_proxy) {
   EXPECT_GT(t.buffered, 10U);
 }
 
-/// The accesses of random tests: as drawn, all strong, or all strong at system scope, so that there is no race.
+/// Determines the accesses in random tests: as generated, all strong, or all strong at system scope so that there is no race.
 enum class accesses { any, strong, strong_system };
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
@@ -139,7 +139,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// Returns the next test of a stream.
+/// Returns the next test in a stream.
 std::string drawn(random_tests& stream, accesses how) {
   random_program p = stream.next();
   for (auto& thread : p.code) {
@@ -230,8 +230,8 @@ constexpr int waiting_programs = 500;
 constexpr int waiting_programs = 150;
 #endif
 
-/// Random tests in which thread 0 writes y, and each of the other threads waits for y at some point. The waiting loop is plain,
-/// alternates with another read, contains a compare-and-swap that fails, or adds 0, which writes back the old value.
+/// Random tests in which thread 0 writes y, and each of the other threads waits for y at some point. The waiting loop only
+/// loads y, also reads another location, uses a compare-and-swap that fails, or adds 0, which writes back the old value.
 TEST(check_agrees, on_random_programs_that_wait) {
   tally t;
   for (int n = 2; n <= 3; ++n) {
@@ -286,8 +286,8 @@ TEST(check_agrees, on_random_programs_that_wait) {
   EXPECT_GT(t.same, 6 * waiting_programs / 10);
 }
 
-/// A thread that loads and then stores, in one of many ways. Its stored value may depend on the loaded one through the value,
-/// an addition, a branch, a predicate or an update, or the two accesses may be ordered.
+/// A thread that loads and then stores, in one of many ways. The store may depend on the loaded value directly or through an
+/// addition, a branch, a predicate or an update, or the two accesses may be ordered.
 std::vector<std::string> buffering_thread(random_tests& stream, int from, int to, bool orders) {
   const auto place = [](int n) { return "<" + std::to_string(n) + ">"; };
   const auto pick = [&](std::vector<std::string> of) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests the results of instructions against the rules of the PTX ISA.
+// Checks the results of instructions against the rules in the PTX ISA.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace membar_test;
 
-/// Returns the value that a single thread leaves in `wide` after executing a body whose result is in %rd15.
+/// Returns the value that a single thread stores in `wide` after it has executed a body whose result is in %rd15.
 std::uint64_t result_of(const std::string& body) {
   ptx_program p({body + "st.global.u64 [wide], %rd15;"});
   std::uint64_t value = 0;
@@ -260,7 +260,7 @@ TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
       9U);
 }
 
-/// Expects that the module's kernel number `kernel`, launched by itself, leaves `expected` in the variable x.
+/// Launches only kernel number `kernel` of the module, and expects the variable x to be `expected` at the end.
 void expect_x(const std::string& text, std::size_t kernel, std::uint64_t expected) {
   const check::ptx_module m = check::read_ptx(text);
   const check::module_layout layout = check::layout_of(m);

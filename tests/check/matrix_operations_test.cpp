@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous matrix operations: the shared memory that they read, and the waits that a program needs.
+// Tests asynchronous matrix operations: which shared memory they read, and which waits a program needs.
 #include <check/matrix_operand.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -15,8 +15,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-// A has 64 rows of 32 bytes and B has 8, without swizzling: groups of 8 rows of 16 bytes, with the halves of a row 128 bytes
-// apart.
+// A has 64 rows of 32 bytes, and B has 8 such rows. There is no swizzling: a group consists of 8 half-rows of 16 bytes, and the
+// two halves of a row are 128 bytes apart.
 constexpr const char* variables =
     ".shared .align 1024 .b8 a[2048];\n.shared .align 1024 .b8 b[256];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 "
     "empty;\n"
@@ -109,7 +109,7 @@ TEST(wgmma, releases_its_operands_after_a_wait) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit;
   const std::string again = "setp.eq.u32 %p1, %r15, 0; @%p1 st.shared.u32 [b], 2;";
   expect(all + wait + meet + again, check_status::verified);
-  // If one thread waits for a group, the group's reads are complete for all threads.
+  // Once one thread has waited for a group, the group's reads are complete for all threads.
   expect(all + wait + again, check_status::verified);
   expect(all + again + wait, check_status::race);
 }
@@ -133,8 +133,8 @@ TEST(wgmma, takes_its_first_matrix_from_registers) {
          "without a wgmma.fence in between");
 }
 
-// A producer and a consumer, pipelined as in CUTLASS and ThunderKittens: a copy fills a stage and completes the stage's
-// mbarrier, the products read the stage, and another mbarrier signals that the stage may be filled again.
+// A producer and a consumer, pipelined as in CUTLASS and ThunderKittens. A copy fills a stage and completes the phase of the
+// stage's mbarrier, the products read the stage, and another mbarrier signals that the stage may be refilled.
 const std::string producer =
     "setp.lt.u32 %p5, %r15, 128; @%p5 bra CONSUMER; setp.ne.u32 %p5, %r15, 128; @%p5 bra END;"
     "mov.u32 %r9, 0; P: setp.eq.u32 %p6, %r9, 0; @%p6 bra FILL; PW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [empty], 0; "
@@ -158,7 +158,7 @@ TEST(wgmma, is_fed_by_a_pipeline_of_copies) {
   expect(inits + producer + consumer(full, wait), check_status::verified, "", 160);
   // The stage is filled while it is being read.
   expect(inits + producer + consumer(full, ""), check_status::race, "", 160);
-  expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not have arrived
+  expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage's data may not have arrived
 }
 
 // ---- tensor memory
@@ -199,7 +199,7 @@ const std::string fill_both =
 const std::string tensor_descriptors =
     descriptor(1, "a") + descriptor(2, "b") +
     "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
-/// The product of 128 rows and 8 columns; if `adds` is 0, the result is not accumulated.
+/// The product with 128 rows and 8 columns. If `adds` is 0, the product is not added to the previous result.
 std::string multiply(int adds = 0) {
   return "setp.ne.u32 %p4, " + std::to_string(adds) +
          ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
@@ -320,7 +320,7 @@ TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
                                                                 [&](std::uint64_t at) { result.insert(at); });
     return result;
   };
-  // Swizzled rows of 128 bytes: 8 rows are 1024 bytes. The operands are the first 32 bytes of each row.
+  // Swizzled rows of 128 bytes; 8 rows have 1024 bytes. The operands are in the first 32 bytes of each row.
   const std::uint64_t swizzled = std::uint64_t{1} << 62U | std::uint64_t{1024 / 16} << 32U | 4096 / 16;
   const auto first = pieces(swizzled, 64, 2, false);
   EXPECT_EQ(first.size(), 128U);
@@ -330,7 +330,7 @@ TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
   EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);
   EXPECT_EQ(first.count(4096 + 256), 0U);
   EXPECT_EQ(pieces(swizzled + 2, 64, 2, false).count(4096 + 32), 1U);
-  // 16 rows of 64 16-bit numbers, where the sum runs over the rows: 2048 bytes in total.
+  // 16 rows of 64 16-bit numbers, 2048 bytes in total. The sum runs over the rows.
   const auto turned = pieces(swizzled, 64, 2, true);
   EXPECT_EQ(turned.size(), 128U);
   EXPECT_EQ(*turned.rbegin(), 4096U + 2032U);

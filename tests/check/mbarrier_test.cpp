@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mbarriers, cluster barriers and the shared memory of a cluster in the checker: the accesses that they order, and uses that
-// are faults.
+// Tests mbarriers, cluster barriers and a cluster's shared memory in the checker: which accesses they order, and which uses are
+// faults.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A launch in which the n-th thread of each block executes the n-th text, after thread 0 has executed `begin`.
+/// A launch in which the n-th thread of each block executes the n-th code string after thread 0 has executed `begin`.
 struct block_of_threads {
   std::string begin;
   std::vector<std::string> bodies;
@@ -187,7 +187,7 @@ TEST(check_mbarrier, a_value_that_is_written_in_its_place_is_seen_by_nobody_with
   expect({init(1), {"st.shared.u64 [bar], 0;", arrive}}, check_status::race);
 }
 
-// ---- clusters: both blocks execute the same text, and %r14 is the rank of the block
+// ---- clusters: both blocks execute the same code, and %r14 is the block's rank
 
 std::string of_rank(int rank, const std::string& body, const std::string& label) {
   return "setp.ne.u32 %p6, %r14, " + std::to_string(rank) + "; @%p6 bra " + label + ";" + body + label + ": ";
@@ -272,7 +272,7 @@ TEST(check_cluster, a_block_must_not_exit_while_others_access_its_memory) {
   }
   expect(two("st.shared::cluster.u32 [%r10], 2;" + meet), check_status::undefined, "after the start of block");
   expect({"", {there + meet + "ld.shared::cluster.u32 %r0, [%r10];" + meet}, 2, ""}, check_status::uninitialised);
-  // A cluster barrier without an order does not order the access.
+  // A relaxed cluster barrier does not order the access.
   const std::string relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
   expect(two(own + meet + "ld.shared::cluster.u32 %r0, [%r10];" + relaxed), check_status::undefined, "before the end of block");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Block barriers in which only some warps take part, and arrivals that do not wait.
+// Tests block barriers in which only some warps take part, and arrivals that do not wait.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using namespace membar_test;
 using check::check_status;
 
 /// A block in which warp 0, the warps in the middle, and the last warp execute different code. `s` and `t` are shared arrays
-/// that contain a word for each lane.
+/// with one word per lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {
   const std::string roles =
@@ -86,7 +86,8 @@ TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
   EXPECT_EQ(explore(use + use, fill + "bar.arrive 1, 64;").status, check_status::undefined);
   const std::string twice = "bar.arrive 1, 64; bar.warp.sync 0xffffffff; bar.arrive 1, 64;";
-  EXPECT_EQ(explore("bar.arrive 1, 64;", twice).status, check_status::undefined) << "the other warp's arrival may come between";
+  EXPECT_EQ(explore("bar.arrive 1, 64;", twice).status, check_status::undefined)
+      << "the other warp's arrival may come in between";
 }
 
 TEST(named_barriers, are_passed_by_no_part_of_a_warp) {

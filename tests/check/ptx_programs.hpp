@@ -38,7 +38,7 @@ namespace check = membar::check;
   return p;
 }
 
-/// A program in which each text is a kernel with one thread, in a block of its own.
+/// A program in which each body is a kernel with a single thread, in its own block.
 class ptx_program {
  public:
   explicit ptx_program(const std::vector<std::string>& bodies, std::uint32_t threads_of_a_block = 1) {

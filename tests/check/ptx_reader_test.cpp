@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reader accepts the PTX that compilers write, and reports unknown parts as errors with their line.
+// The reader accepts the PTX that compilers generate, and reports each unknown part as an error with its line number.
 #include <membar/model/named_test.hpp>
 #include <ptx/opcode.hpp>
 #include <ptx/writer.hpp>
@@ -133,8 +133,8 @@ TEST(ptx_reader, finds_the_innermost_and_the_outermost_line_that_is_in_no_librar
       places.push_back({i.file, i.source_line, i.user_file, i.user_line, i.caller_file, i.caller_line});
     }
   }
-  EXPECT_EQ(places, (std::vector<std::array<int, 6>>{{2, 12, 1, 20, 1, 20},  // Not the line before it in the text.
-                                                     // Code without a line number of its own belongs to the previous line.
+  EXPECT_EQ(places, (std::vector<std::array<int, 6>>{{2, 12, 1, 20, 1, 20},  // Not the preceding line in the text.
+                                                     // Code without its own line number belongs to the previous line.
                                                      {2, 12, 1, 20, 1, 20},
                                                      {1, 8, 1, 8, 1, 8},       // A user-defined function that a library calls.
                                                      {2, 12, 1, 41, 1, 41},    // A function that is called and not inlined.

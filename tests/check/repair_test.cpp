@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Repairs are the smallest and weakest changes with which a program is verified. The checker reports an order as too strong
-// only if the program is verified without it.
+// Repairs are the smallest and weakest changes that make a program verified. The checker reports an order as stronger than
+// needed only if the program is also verified without that order.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/repair.hpp>
@@ -152,8 +152,8 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
 }
 
 TEST(check_repairs, leave_program_order_as_it_is) {
-  // A fence before a loop's first instruction is inside the loop, and a fence with the access's predicate is executed whenever
-  // the access is.
+  // A fence before a loop's first instruction is inside the loop. A fence with the same predicate as the access is executed
+  // whenever the access is executed.
   ptx_program p(
       {"mov.u32 %r1, 2; L: @%p1 ld.relaxed.gpu.global.u32 %r0, [x]; add.u32 %r1, %r1, -1; setp.ne.u32 %p0, %r1, 0; @%p0 bra "
        "L;"});
@@ -293,7 +293,7 @@ TEST(check_costs, never_grow_when_an_order_becomes_weaker) {
   EXPECT_DOUBLE_EQ(costs().access(memory_order::relaxed, thread_scope::system), 0);
 }
 
-/// Returns whether a change is a barrier of this kind after an instruction with this opcode.
+/// Returns whether a change inserts a barrier of this kind after an instruction with this opcode.
 bool is_barrier_after(const check::program& p, const check::code_edit& e, kind of, const std::string& opcode) {
   const check::code_site site = check::sites_of(p)[static_cast<std::size_t>(e.site)];
   return site.gap && e.kind == of && check::opcode_of(*site.first) == opcode;
@@ -374,7 +374,7 @@ TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
   EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::either_barrier, "st.shared.u32"));
 }
 
-// The instructions are on lines of their own, because the place for a barrier is identified by its PTX line.
+// Each instruction is on its own line, because a barrier's place is identified by its PTX line.
 const std::string fill = "\n@%p0 cp.async.ca.shared.global [%r1+4], [z], 4;\ncp.async.wait_all;\n";
 const std::string begin_tile =
     ".shared .align 4 .b8 s[8]; mov.u32 %r0, %tid.x; mov.u32 %r1, s; shl.b32 %r2, %r0, 2; add.u32 %r3, %r1, %r2; "

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks --repair on the wrong kernels of the bug corpus, and the built-in table of costs.
+"""Checks --repair on the wrong kernels in the bug corpus, and checks the built-in cost table.
 
 usage: repairs_test.py <membar-check>
 
-The kernels in REPAIRED have wrong orders, scopes, fences or barriers. --repair must not claim to repair any other kernel.
+The kernels in REPAIRED have incorrect orders, scopes, fences or barriers. For any other kernel, --repair must not claim to have found a
+repair.
 """
 
 import os
@@ -14,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# For each repair, the lines of the cost table that apply to its changes, one line per change. A barrier has no cost.
+# For each repair, the cost table's lines for its changes, one line per change. Barriers have no cost in the table.
 BARRIER = "a barrier"
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {

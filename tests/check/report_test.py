@@ -17,7 +17,7 @@ import tempfile
 import sarif as sarif_of
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
-# The source that the kernels' line numbers refer to. Line 7 calls a library function.
+# The source to which the kernels' line numbers refer. Line 7 calls a library function.
 SOURCE = ["__global__ void send(float* data, unsigned* flag) {", "  *data = 1.5f;", "  *flag = 1;", "  __threadfence();", "}",
           "__global__ void receive(float* data, unsigned* flag, float* out) {", "  while (load(flag) == 0) {", "  }", "  *out = *data;", "}"]
 FILES = '.file 1 "flags.cu"\n.file 2 "/opt/cuda/include/cuda/std/__atomic/load.h"\n.file 3 "/opt/cuda/include/cuda/std/atomic"\n'
@@ -30,7 +30,7 @@ def kernel(name, parameters, body):
             f"{loads}{body}ret;\n}}\n")
 
 
-# The fence comes after the flag's store, and the wait is a relaxed load in a library.
+# The fence comes after the store to the flag, and the wait is a relaxed load in a library.
 SEND = kernel("send", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 3 3\nst.relaxed.gpu.global.u32 [%rd2], 1;\n"
                            ".loc 1 4 3\nfence.acq_rel.gpu;\n")
 WAIT = (".loc 1 7 10\n.loc 3 40 5, function_name load, inlined_at 1 7 10\nL: .loc 2 12 3, function_name read, inlined_at 3 40 5\n"
@@ -56,16 +56,16 @@ LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"
 BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra B;\n"
                      ".loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                      ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
-# Each block has barriers, but none between its accesses to the data and thread 0's access to the flag.
+# Each block has barriers, but no barrier between its accesses to the data and thread 0's access to the flag.
 LATE_BARRIER = FOR_BLOCK.replace("for_block", "late_barrier").replace(".loc 1 2 3", ".loc 1 1 3\nbar.sync 0;\n.loc 1 2 3").replace("E:\n", "E:\n.loc 1 5 3\nbar.sync 0;\n")
 EARLY_BARRIER = BLOCK_READS.replace("block_reads", "early_barrier").replace("setp.ne.u32 %p2", ".loc 1 6 3\nbar.sync 0;\nsetp.ne.u32 %p2").replace("B: bar.sync 0;\n", "B:\n")
-# Each thread of a block reads its element, and thread 0 hands the elements back without a barrier to a block that overwrites them.
+# Each thread of a block reads its element. Without a barrier, thread 0 then hands the elements back to a block that overwrites them.
 OWN = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n"
 HANDS_BACK = kernel("hands_back", "dfo", OWN + ".loc 1 9 3\nld.global.f32 %f1, [%rd4];\nst.relaxed.gpu.global.f32 [%rd3], %f1;\n@%p2 bra E;\n.loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\nE:\n")
 OVERWRITES = kernel("overwrites", "df", OWN + "@%p2 bra B;\n.loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                     ".loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\n")
 # In each of two rounds, block 0 waits for the flag and fills a slot, and block 1 reads it. The functions are inlined at line 5.
-# Block 1 has no barrier before its thread 0 hands the slot back.
+# In block 1, there is no barrier before thread 0 hands the slot back.
 CALLED = ", function_name f, inlined_at 1 5 3\n"
 POLLS = "{0}:\n@%p2 bra B{0};\n.loc 1 {1} 10" + CALLED + "L{0}: ld.acquire.gpu.global.u32 %r1, [{2}];\nsetp.lt.u32 %p1, %r1, %r3;\n@%p1 bra L{0};\nB{0}: bar.sync 0;\n"
 ROUNDS = kernel("rounds", "dfo", ".loc 1 5 3\n" + OWN + "add.u64 %rd5, %rd2, 4;\nmov.u32 %r3, 0;\nmov.u32 %r4, %ctaid.x;\nsetp.eq.u32 %p1, %r4, 1;\n@%p1 bra OUT;\n" +
@@ -100,7 +100,7 @@ RINGS = RING.replace("{name}", "ring").replace("{reader}", "1") + RING.replace("
 # Each thread writes its own element of the tile, and reads the element of the thread half a block away.
 NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
                     ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
-# Each block increments a counter, and the second block to do so reads the first block's data.
+# Each block increments a counter, and the block that is second to do so reads the other block's data.
 COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
                  ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
 PLAIN_FLAG = SEND.replace("send", "plain_flag").replace("st.relaxed.gpu", "st")
@@ -109,7 +109,7 @@ NARROW_FLAG = SEND.replace("send", "narrow_flag").replace("st.relaxed.gpu", "st.
 HOISTED = kernel("hoisted", "dfo", ".loc 1 7 10\nld.global.u32 %r1, [%rd2];\nsetp.eq.u32 %p1, %r1, 0;\n.loc 1 7 3\n@%p1 bra L;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\n"
                  "st.global.f32 [%rd3], %f1;\nret;\nL: .loc 1 7 3\nbra.uni L;\n")
 READ_ONLY = HOISTED.replace("hoisted", "read_only").replace("ld.global.u32", "ld.global.nc.u32")
-# The compiler has moved the load, or the source has an endless loop under a condition.
+# Either the compiler has moved the load out of the loop, or the source has a conditional endless loop.
 OTHER_LINE = HOISTED.replace("hoisted", "other_line").replace("L: .loc 1 7 3", "L: .loc 1 8 3")
 # The loop has an exit, but never changes the values that it compares.
 EXIT = kernel("exit", "f", ".loc 1 6 3\nld.global.u32 %r1, [%rd1];\nL: .loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n")
@@ -141,7 +141,7 @@ MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROL
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
-# (launches, the text that is shown)
+# (launches, the text that the report must contain)
 SHOWN = [
     ("launch send args data flag\nlaunch receive args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
@@ -159,7 +159,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   --events=all shows all 5 events
   --repair searches for orders, scopes, fences and barriers that make the scenario verified
 """),
-    # The flag that is read in the second round says nothing about the first round.
+    # Reading the flag in the second round does not order anything in the first round.
     ("memory turns u32[2]\nlaunch rounds grid 2 block 2 args data turns out\n", """\
   data race on data+4: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flags.cu:10 writes turns+4 on behalf of its block, and no barrier orders flags.cu:9 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it
@@ -192,7 +192,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n"),
-    # the report names the flag that passes the data on, not thread 0's data
+    # the report names the flag that hands the data on, not thread 0's data
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:2 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n  thread 1 "),
     # Another thread of each block accesses the flag: the report also shows that thread's accesses.
@@ -210,7 +210,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
 """),
     ("launch send args data+4 flag\nlaunch early_barrier block 2 args data flag\n",
      "  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them, where all threads of the block reach it; the barrier at flags.cu:6 comes before flags.cu:7\n"),
-    # The read may also see the value that overwrites it: the flag leads from the reader's block to the writer's.
+    # The read may also see the value that overwrites the data: here, the flag orders the reader's block before the writer's block.
     *((launches, "  flags.cu:3 writes flag on behalf of its block, and no barrier orders flags.cu:9 in the other threads before it: add __syncthreads() between them, where all threads of the block reach it\n")
       for launches in ("launch hands_back block 2 args data flag out\nlaunch overwrites block 2 args data flag\n",
                        "launch overwrites block 2 args data flag\nlaunch hands_back block 2 args data flag out\n")),
@@ -219,7 +219,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and both are weak
 """),
-    # The bytes that a copy wrote have one source, although the copy's write is wider. A note names the missing barrier.
+    # The report names a single writer for the bytes that are read, although the copy wrote more bytes. A note names the missing barrier.
     ("launch refill block 2 args data out\n", """\
   data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
   both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncthreads() between them, where all threads of the block reach it, before the copy starts (__syncwarp() is enough only if all threads that share this memory are always in one warp)
@@ -243,7 +243,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.
     ("launch send args data flag\nfinal data[0] == 1.0 /\\ flag == 1\n", "  the final condition does not hold: data[0] == 1.0 /\\ flag == 1; data[0] is 1.5, flag is 1\n"),
-    # An access that both releases and acquires is suggested with a single spelling.
+    # For an access that must both release and acquire, the report suggests a single spelling.
     ("launch counted grid 2 args data flag\n", """\
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
   acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access
@@ -319,7 +319,7 @@ def progress(check, folder, expect):
     line = waiting["text"].stderr.readline() if told else "nothing within a minute"
     expect("progress", line == "membar-check: text.scenario is being read, 2 s so far\n", line)
     for name, process in waiting.items():
-        if process.poll() is None:  # otherwise nobody would read it
+        if process.poll() is None:  # otherwise nobody would read the pipe
             (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
         output, error = process.communicate()
         expect(name, process.returncode == 0 and (name == "text" or error == ""), output + error)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the scenarios in this folder, and runs membar-check on each, then again with a single order weakened.
+"""Compiles the scenarios in this folder and runs membar-check on each, first unchanged and then with a single order weakened.
 
 usage: scenarios_test.py <membar-check> <nvcc> <include folder>
 
-Every scenario must end as EXPECTED says. In the scenarios of the library's own patterns, the test weakens each stronger order to
-relaxed, one at a time. membar-check must then report a finding, except for the orders that NOT_NEEDED counts. The answers with
---no-symmetry must be the same.
+Every scenario must have the result that EXPECTED gives. In the scenarios for the library's own patterns, the test weakens each order
+stronger than relaxed, one at a time. membar-check must then report a finding, except for as many orders as NOT_NEEDED gives. The answers
+with --no-symmetry must be the same.
 """
 
 import pathlib
@@ -115,15 +115,15 @@ EXPECTED = {
     "stage_filled_again": "race",
     "stage_filled_again.fixed": "verified",
 }
-# Scenarios whose orders are weakened, except in kernels that a scenario does not launch.
+# Scenarios in which orders are weakened, though not in kernels that the scenario does not launch.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
-# For each scenario, the number of orders that can be weakened without a finding, and the reason. The headers guarantee more
-# with these orders than the scenario tests.
+# For each scenario, the number of orders that can be weakened without a finding, and the reason. The headers need these orders for
+# guarantees that the scenario does not test.
 NOT_NEEDED = {"publisher": (2, "the source and the server close the channel with release, but no later access depends on it"),
-              "bulk_pipeline": (1, "the block barrier that follows orders the mbarriers' initialization as well as the fence does"),
+              "bulk_pipeline": (1, "the block barrier after the fence also orders the mbarriers' initialization"),
               "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no "
                                                "access follows the last one"),
               "cluster_broadcast.multicast": (3, "as relayed"),
@@ -149,7 +149,7 @@ def is_kernel(mangled, name):
 
 
 def weakened(ptx, kernels):
-    """Yields the PTX with one order of a launched kernel weakened, and the weakened line, for each order in turn."""
+    """For each order in a launched kernel, yields the PTX with this order weakened, and the line that was weakened."""
     lines, kernel = ptx.split("\n"), None
     for number, line in enumerate(lines):
         if found := re.search(r"\.entry (\w+)\(", line):
@@ -194,7 +194,7 @@ def main():
                 if status not in ("race", "violated", "hang"):
                     without.append(f"{name}: without the order of '{line}': {output}")
             if len(without) != NOT_NEEDED.get(name, (0, ""))[0]:
-                wrong += without or [f"{name}: every order is needed, although NOT_NEEDED says otherwise"]
+                wrong += without or [f"{name}: every order is needed, but NOT_NEEDED lists orders of this scenario"]
     print(f"{len(scenarios)} scenarios, {mutants} orders weakened, {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong or mutants == 0 else 0

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// With symmetry, the checker finds the same outcomes (up to a permutation of equal threads) and explores fewer executions.
+// With symmetry reduction, the checker finds the same outcomes (up to a permutation of equal threads) and explores fewer
+// executions.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/graph.hpp>
@@ -28,8 +29,8 @@ check::check_options with_symmetry(bool on) {
   return options;
 }
 
-/// The visible result of an execution, with the threads of a launch in any order: the launch, the values that each thread read,
-/// and the final memory.
+/// The visible result of an execution, independent of the order of threads in a launch: the launch and the values read for each
+/// thread, and the final memory.
 using outcome = std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<std::uint64_t>>;
 
 struct answer {

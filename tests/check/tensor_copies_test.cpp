@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Copies of boxes of tensors: the bytes that they read and write, the operations that order them, and maps that are modified.
+// Tests copies of tensor boxes: which bytes they read and write, which operations order them, and what happens if a map is
+// modified.
 #include <check/scenario.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -17,8 +18,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A scenario with one kernel, whose parameters are a map and a pointer to `data`: 8 rows of 16 numbers, where number n has the
-/// value n. `map` is the text after "type u32".
+/// A scenario with one kernel, whose parameters are a map and a pointer to `data`. The data is 8 rows of 16 numbers; number n
+/// has the value n. `map` is the text after "type u32".
 check::check_result run(const std::string& body, const std::string& map, std::uint32_t threads = 1,
                         const std::string& more = "", const std::string& launch = "") {
   std::string values;
@@ -95,7 +96,7 @@ TEST(tensor_copies, read_no_element_outside_of_the_box) {
 
 TEST(tensor_copies, change_places_where_the_map_swizzles) {
   const std::string swizzled = "dims 16 8 strides 64 box 16 8 swizzle 64";
-  // Piece n of row r, which has 64 bytes, is at n xor r / 2.
+  // A row has 64 bytes. Piece n of row r is at position n xor (r / 2).
   expect(run(init + load(0, 0, 512) + wait + holds(0, 0) + holds(64, 16) + holds(128, 36) + holds(144, 32) + holds(448, 124),
              swizzled),
          check_status::verified);
@@ -199,7 +200,7 @@ std::string by_first_lane(const std::string& body) { return "@!%p4 bra END;" + b
 
 TEST(tensor_maps, are_published_by_a_release_and_taken_by_an_acquire) {
   const std::string use =
-      // The value comes from the tensor that begins at row 2.
+      // The value is from the tensor that begins at row 2.
       by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));
   const auto result = [&](const std::string& body) { return run(row_two + first_lane + to_shared + body, plain, 32); };
   expect(result(replace + publish + acquire + use), check_status::verified);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values that the checker does not track: they propagate, the checker explores both directions of a branch that depends on
-// them, and it gives up if anything else depends on them.
+// Tests values that the checker does not track. Such values propagate. If a branch depends on one, the checker explores both
+// directions; if anything else does, the checker gives up.
 #include <tests/check/ptx_programs.hpp>
 
 #include <membar/model/error.hpp>
@@ -67,7 +67,7 @@ TEST(unknown_values, decide_all_that_one_predicate_decides_at_once) {
   });
   EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
   EXPECT_EQ(r.counts.executions, 2U);
-  // If the predicate is computed again, it may have a different value.
+  // If the predicate is recomputed, it may have a different value.
   const std::string again = "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [x], 1;";
   EXPECT_EQ(run({product + again + again}).counts.executions, 4U);
 }

@@ -6,8 +6,8 @@ find_program(FILECHECK NAMES FileCheck FileCheck-20 FileCheck-19 FileCheck-18 Fi
 
 # membar_add_codegen_test(<file.cu> ARCHITECTURES <arch>... [OPTIONS <nvcc option>...]): adds one test codegen.<file>.sm_<arch>
 # per architecture, which compiles the file to PTX, matches the PTX against the directives in the file that have the prefixes
-# CHECK and SM_<arch>, and assembles it. A generated file is given with its full path. nvcc takes half a second to start and
-# seconds to read <cuda/atomic>, so prefer few files with many kernels.
+# CHECK and SM_<arch>, and assembles it. Pass a generated file with its full path. nvcc takes half a second to start and several
+# seconds to read <cuda/atomic>, so prefer a few files with many kernels.
 function(membar_add_codegen_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ARCHITECTURES;OPTIONS")
   cmake_path(GET file STEM LAST_ONLY stem)

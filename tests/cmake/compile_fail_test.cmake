@@ -5,8 +5,9 @@
 #   // expect: <what the compiler must say>
 #   REFUSED(a_load_releases_nothing, n.load(membar::release));
 #   n.load(membar::acquire);
-# Without any RULE_ macro, the file must compile: this is the positive control. With a RULE_ macro, it must not compile, and the
-# error must contain the expected words. tests/compile_fail/check_rules.py breaks all rules of a file together where it can.
+# Without any RULE_ macro, the file must compile: this is the positive control. With a RULE_ macro, the file must not compile,
+# and the error must contain the expected words. Where possible, tests/compile_fail/check_rules.py breaks all rules of a file
+# together.
 set(rule_lines "^ *// expect: [^\n]+\n *REFUSED\\([ \n]*([A-Za-z0-9_]+),")
 
 # membar_add_compile_fail_tests(<file.cpp|file.cu> [ARCHITECTURE <arch>] [OPTIONS <option>...]): adds a test

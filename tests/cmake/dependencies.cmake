@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Dependencies of the tests and benchmarks, but not of the headers. An installed package is used if there is one; otherwise a pinned source
-# is fetched.
+# Dependencies of the tests and benchmarks, but not of the headers. If a package is installed, it is used; otherwise, a pinned
+# version of the source is fetched.
 include(FetchContent)
 
 macro(membar_need_googletest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Header tests: every public header can be included by itself, and in every translation unit of a program.
+# Header tests: every public header can be included on its own, and in every translation unit of a program.
 
 # membar_plain_includes(<result> <file>): returns the files that a plain C++ compiler includes from the file. It leaves out the
 # text between `#if defined(__CUDACC__)` and the matching `#else` or `#endif`. Every other condition counts as true.
@@ -82,8 +82,8 @@ endfunction()
 # Defines a suite of header tests: each header is included twice in its own translation unit, and one unit includes all of them.
 # Without ALONE, there is only the unit that includes all headers. With LINK, a program is linked from two copies of that unit's
 # object, so a function without `inline` is defined twice. The results for the headers in SHOWN come from a suite of stricter
-# tests: SHOWN_BY is the name of the result, and contains <header>. A header that another header begins with is tested by the
-# other header's unit, unless everything is tested.
+# tests: SHOWN_BY is the name of the result, and contains <header>. If a header's first directive includes another header, its
+# unit also tests that other header, unless everything is tested.
 function(membar_add_header_suite suite)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
@@ -176,10 +176,10 @@ function(membar_add_header_tests)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # The headers instantiate nothing here, so PTX for one architecture is enough. Each header is compiled by itself in the device
-  # pass, which also parses host code, and in both passes if everything is tested. For a `.hpp` header that does not depend on
-  # the compiler, the text is the same in both. Unless everything is tested, it is compiled by itself as C++, and as CUDA
-  # together with all others.
+  # Including a header instantiates nothing, so PTX for one architecture is enough. Each header is compiled by itself in the
+  # device pass, which also parses host code, and in both passes if everything is tested. For a `.hpp` header that does not
+  # depend on the compiler, the text is the same in both. Unless everything is tested, it is compiled by itself as C++, and as
+  # CUDA together with all others.
   foreach(header IN LISTS host)
     file(STRINGS ${root}/${header} asks REGEX "^ *# *(el)?if.*__CUDA" LIMIT_COUNT 1)
     if(asks)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Tests and examples that are programs. Tests that need a GPU use it exclusively: all of them hold one lock.
+# Tests and examples that are programs. A test that needs a GPU uses it exclusively: all such tests hold the same lock.
 
 # Optimization of code that runs in tests. Code that runs for seconds is compiled with -Og, which takes g++ half as long as -O1.
-# Code that searches for a longer time is optimized, with vector instructions for its threads' clocks. Code that runs for
+# Code that searches for longer is optimized, and uses vector instructions for its threads' clocks. Code that runs for
 # milliseconds is not optimized, which takes a third less time than -O1. For large units, g++ takes an eighth less time if its
 # garbage collector does not start before 1 GB. g++ 12 warns about std::string's own code at low optimization levels.
 set(membar_large_units)
@@ -52,8 +52,8 @@ function(membar_need_for_kind kind)
   endif()
 endfunction()
 
-# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): adds a test that only reports why other tests are
-# missing.
+# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): adds a test whose only purpose is to report why other
+# tests are missing.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   list(GET arg_LABEL 0 kind)

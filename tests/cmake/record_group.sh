@@ -6,7 +6,7 @@
 seconds=$1 folder=$2 program=$3
 sh "$(dirname "$0")/run_group.sh" "$seconds" "$folder" "$program" >"$folder.log" 2>&1
 status=$?
-if [ $status != 0 ] && [ -d "$folder" ]; then  # The program failed after its last test.
+if [ $status != 0 ] && [ -d "$folder" ]; then  # All tests ran, but the program failed after the last one.
   for result in "$folder"/*.txt; do { echo FAILED; cat "$folder.log"; } >"$result"; done
 fi
 if [ $status != 0 ] || grep -q '^FAILED' "$folder"/*.txt; then rm -f "$folder/finished"; fi

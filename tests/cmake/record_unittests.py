@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the rules in a test script in one process, because the script's imports take longer than most rules, and records each
-rule's result.
+"""Runs all the rules in a test script in a single process and records each rule's result. A single process is used because the script's
+imports take longer than most rules.
 
 usage: record_unittests.py <results folder> <script> <class>...
 

@@ -8,11 +8,12 @@ else()
   set(membar_cat ${CMAKE_COMMAND} -E cat)
 endif()
 
-# Dependencies of tests that read pages, results or sources from anywhere in the repository, or whose tools are found when they
-# run: a file that is newer than all these files, their list, and the state of the tools when the project was configured.
+# A dependency for tests that read pages, results or sources from anywhere in the repository, or that look for their tools when
+# they run: a file that is newer than all these files, than the list of them, and than the state of the tools when the project
+# was configured.
 set(patterns)
 foreach(folder IN ITEMS bench cmake docs examples include tests tools)
-  foreach(ending IN ITEMS c* def h* in js* litmus md png py s* t*)  # not the files that Python compiles
+  foreach(ending IN ITEMS c* def h* in js* litmus md png py s* t*)  # except the files that Python compiles
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/${folder}/*.${ending})
   endforeach()
 endforeach()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The warnings with which membar compiles itself. They are never exported: consumers choose their own warnings. They are errors only where
-# membar is tested: users who only build its programs may have other compilers, which may warn about correct code. -Wpedantic
-# is not passed through nvcc, because the code that nvcc generates does not satisfy it.
+# The warnings with which membar compiles itself. They are never exported: consumers choose their own warnings. They are errors
+# only in builds with tests: users who only build membar's programs may have other compilers, which may warn about correct code.
+# -Wpedantic is not passed through nvcc, because the code that nvcc generates does not satisfy it.
 set(membar_host_warnings -Wall -Wextra -Wconversion -Wshadow)
 set(membar_cuda_warnings "")
 if(MEMBAR_BUILD_TESTS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces, and packed messages of the toolkit's types: they order memory only where a guarantee requires it, and accesses
+// All-reduces, and packed messages of the toolkit's types. Memory is ordered only where a guarantee requires it, and accesses
 // are 16 bytes wide.
 // FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
@@ -10,8 +10,8 @@ using symmetric::by_thread, symmetric::object, symmetric::packed, symmetric::pe,
 template <class T>
 using memory = symmetric::all_reduce_memory<T, peer_backend>;
 
-// One shot: the end of the last round is signalled after a fence, before any load, and received with an acquire. Between them
-// are vector accesses, which are relaxed, and the load of the flag that another PE sets to give up. Nothing is printed.
+// One shot: the end of the last round is signalled after a fence, before any load, and received with an acquire. In between are
+// vector accesses, which are relaxed, and the load of the flag that another PE sets when it gives up. Nothing is printed.
 // CHECK-LABEL: .entry one_shot(
 // CHECK-NOT: {{ld\.global|membar\.|call}}
 // CHECK: fence.{{release|acq_rel}}.sys

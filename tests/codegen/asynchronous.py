@@ -76,7 +76,7 @@ def add_mbarriers(part):
                     '"r"(bytes)', "state", "unsigned bytes")
         for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")) if hopper else ():
             add(call, f"b.{call}(bytes)", f"mbarrier.{form}.relaxed.{s}.shared::cta.b64", "[%0], %1", '"r"(bytes)', parameters="unsigned bytes")
-        # ptxas 13.0 crashes for sm_80 on a state that is uniform across threads. No arrival returns such a state.
+        # For sm_80, ptxas 13.0 crashes on a state that is uniform across threads. No arrival returns such a state.
         token = "membar::mbarrier_token::from_native(state + threadIdx.x)"
         for order in WAITS if hopper else ["acquire"]:
             o = f"membar::{order}"

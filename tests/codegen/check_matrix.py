@@ -66,7 +66,7 @@ def read_kernel(body):
 
 def differences(name, expected, body):
     found, stores, fences_in_loops, has_loop = read_kernel(body)
-    if expected["looped"]:  # A loop whose first iteration the compiler may peel.
+    if expected["looped"]:  # A loop; the compiler may peel its first iteration.
         found = [i for i, before in zip(found, [None, *found]) if i != before]
     remaining = collections.deque(found)
     for wanted in expected["instructions"]:
@@ -80,7 +80,7 @@ def differences(name, expected, body):
         return f"{name}: {fences_in_loops} in a loop"
     if has_loop != expected["looped"]:
         return f"{name}: {'a' if has_loop else 'no'} loop"
-    # A result of 16 bytes or more may be stored by several instructions.
+    # Several instructions may store a result of 16 bytes or more.
     if (stores == 0) != (expected["stores"] == 0):
         return f"{name}: expected {expected['stores']} plain stores, found {stores}"
     return None

@@ -33,7 +33,7 @@ OPERATIONS = {
     "float fetch_add, acq_rel": ("float", "*out = n.fetch_add(value, membar::acq_rel)"),
     "u32 fetch_add, relaxed": ("unsigned", "*out = n.fetch_add(value, membar::relaxed)"),
 }
-# How the kernel gets the object: as its parameter; through a pointer loaded from memory; through such a pointer with in_global.
+# How the kernel gets the object: as a parameter; through a pointer loaded from memory; or through such a pointer with in_global.
 POINTER = "{cpp}* p; asm volatile(\"ld.global.u64 %0, [%1];\" : \"=l\"(p) : \"l\"(table + threadIdx.x) : \"memory\");"
 KNOWLEDGE = {"known": ("", "*known"), "unknown": (POINTER, "*p"), "told": (POINTER, "membar::in_global(*p)")}
 MOST_FOR_THE_POINTER = 6  # The maximum number of instructions that load the pointer.

@@ -10,7 +10,7 @@ using membar::thread_scope;
 using steps::cuda_order;
 using steps::cuda_scope;
 
-// The two ways to write an operation. Their names differ only at the beginning.
+// Each operation is written in two ways, whose names differ only at the beginning.
 #define MEMBAR_TEST_SPELLINGS(operation, membar_call, cuda_call) \
   template <class T, thread_scope Scope, class Order>            \
   struct membar_##operation {                                    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reading the clock is one instruction, and each call reads the clock again.
+// Reading the clock takes one instruction, and each call reads the clock again.
 #include <membar/device_clock.cuh>
 
 // CHECK-LABEL: .entry elapsed(

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus kernel adds only the orders of its barrier to a test, and nothing between two accesses of a test thread.
+// The litmus kernel adds only its barrier's orders to a test, and nothing between two accesses of a test thread.
 #include <membar/litmus/kernel.cuh>
 
 namespace {
 
 namespace litmus = membar::litmus;
 
-/// The test's accesses have type .s32, which no other access of the kernel has.
+/// The test's accesses have type .s32; no other access in the kernel has this type.
 struct message_passing {
   static constexpr int threads = 2;
   static constexpr int locations = 2;
@@ -35,7 +35,7 @@ struct message_passing {
 
 }  // namespace
 
-// The barrier of a single launch has device scope; with several launches, it has system scope. There is no other fence.
+// With a single launch, the barrier has device scope; with several launches, it has system scope. There is no other fence.
 // CHECK-LABEL: .entry run_message_passing(
 // CHECK-NOT: fence.
 // CHECK: atom.acq_rel.gpu.add.u32

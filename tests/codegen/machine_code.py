@@ -5,7 +5,7 @@
 usage: machine_code.py [option...] <folder> -- <nvcc> <option>...
        machine_code.py --mutants [option...] <folder> -- <nvcc> <option>...
 
-PTX cannot show this: where an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
+PTX cannot show this: if an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
 For each operation x order x scope x type x place, the script compiles a kernel that stores data before the operation and loads data after
 it. Both accesses have a cache hint that identifies them. The script reads nvdisasm's listing as a control-flow graph. If the
 operation acquires, there must be a CCTL.IVALL on every path from a read of the object to the load of the data. If it releases,
@@ -118,7 +118,7 @@ def kernels(architecture, library, scopes, places, orders, types):
                             f"__stcs(data + threadIdx.x, uint4{{1, 2, 3, 4}}); {body} seen[threadIdx.x] = __ldcs(other + threadIdx.x); }}")
 
 
-# One instruction of the listing: its guard, its opcode with modifiers, and its operands.
+# An instruction in the listing: its guard, its opcode with modifiers, and its operands.
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);")
 LABEL = re.compile(r"^(\.L_x?_?\w+|\.L_\w+|\$[\w$]+):")
 FUNCTION = re.compile(r"^\.text\.(\w+):")
@@ -170,7 +170,7 @@ def successors(code, labels):
             next_ones = next_ones if guard else []
         elif head == "WARPSYNC" and (target := TARGET.search(operands)):
             next_ones = next_ones + [labels[target.group(1)]]
-        elif head == "CALL" and "__cuda_" in operands:  # A function of the compiler that does not access memory.
+        elif head == "CALL" and "__cuda_" in operands:  # A function that the compiler adds and that does not access memory.
             pass
         elif head == "RET":
             inside = [label for place, label in begins if place <= at]
@@ -201,8 +201,8 @@ def fault(name, code, labels, order, scope):
     """Returns the error in a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
-    # The open obligations at a position: "data" means that data is stored but not yet released; each listed read, with its
-    # guard, is not yet acquired.
+    # The open obligations at a position: "data" means that data has been stored but not yet released; each listed read, with its guard, has
+    # not been acquired yet.
     states = {0: frozenset()}
     pending = [0]
     seen = {"read": False, "write": False, "data": False, "load": False}

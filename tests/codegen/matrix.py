@@ -63,7 +63,7 @@ REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
 RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp update the same word.
-ONE_SET = "match.any.sync.b32"  # Determines which of these lanes have not updated it yet.
+ONE_SET = "match.any.sync.b32"  # Determines which of these lanes have not updated the word yet.
 MOST = "redux.sync.max.u32"  # Determines the largest number of such lanes.
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
@@ -85,7 +85,7 @@ class Type:
 
 
 def integer(cpp, sign, bits):
-    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need it.
+    add = f"{sign}32" if bits == 32 else "u64"  # PTX has no atomic add.s64, and wrapping addition does not need one.
     untyped = dict.fromkeys(["exch", "and", "or", "xor"], f"b{bits}")
     own = dict.fromkeys(["min", "max"], f"{sign}{bits}")
     wrapping = {} if sign == "s" else dict.fromkeys(["inc", "dec"], "u32" if bits == 32 else LOOP)
@@ -189,7 +189,7 @@ class Part:
 
     def __init__(self, name, architecture, preamble=None, sample=None):
         self.name, self.architecture, self.preamble = name, architecture, preamble
-        self.sample, self.seen = sample, 0  # `sample` says which of the SAMPLED cases are kept; None keeps all.
+        self.sample, self.seen = sample, 0  # `sample` specifies which of the SAMPLED cases are kept; None keeps all of them.
         self.kernels, self.by_hand, self.expected = [], [], {}
 
     def of_architecture(self, text):
@@ -335,7 +335,7 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
-        if kind.elements > 1 and operation == "exch":  # The order applies to the whole vector, while the hand-written kernel has its elements.
+        if kind.elements > 1 and operation == "exch":  # The order applies to the whole vector, but by hand there are separate elements.
             value = None
         hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
         part.kernel(name, parameters, body, fences + [instruction] + after, hand)
@@ -421,7 +421,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
     if kind.bits < 32:
-        look = [f"ld.relaxed.{s}.b32"]  # The order of the load before the fence, if it need not be sequentially consistent.
+        look = [f"ld.relaxed.{s}.b32"]  # The order of the load before the fence, if the load need not be sequentially consistent.
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
@@ -616,8 +616,8 @@ def parts(sampled):
             add_aggregated(part, scope)
             yield part
     yield from asynchronous.parts(Part)
-    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This set is
-    # small enough to compile for every mutation of the headers.
+    # Every operation on every type once, with alternating orders and scopes, and every order and scope for one type. This set is small
+    # enough to compile for every mutation of the headers.
     part = Part("sample_sm_90", 90)
     add_fences(part, SCOPES, PROXIES | PROXIES_SM_90, FENCES_SM_90)
     seen = {}

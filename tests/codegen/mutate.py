@@ -70,7 +70,7 @@ TYPES = {
     "v2_bf16": ["v2_f16"], "v4_bf16": ["v4_f16"], "v8_bf16": ["v8_f16"],
 }
 SPACES = {"generic": ["global"], "global": ["shared"], "shared": ["global"]}
-# Mutations of instruction text, and of the tables of its words.
+# Mutations of instruction texts, and of the tables with the words in these texts.
 TEXT = {
     "relaxed": ["acquire"], "acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire"], "sc": ["acq_rel"],
     "cta": ["gpu"], "cluster": ["gpu"], "gpu": ["cta", "sys"], "sys": ["gpu"],
@@ -84,7 +84,7 @@ TEXT = {
     "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
 }
-# Mutations of host code: the header, the test that must notice, the text, and its replacement.
+# Mutations of host code: the header, the test that must detect the mutation, the text, and its replacement.
 HOST = [
     ("device_guard.hpp", "l2_set_aside_test.cpp", "    if (changed_) {", "    if (false) {"),
     ("device_guard.hpp", "l2_set_aside_test.cpp", "set_ != nullptr && context_ != nullptr ?", "false ?"),
@@ -108,7 +108,7 @@ HOST = [
     ("atomic.hpp", "host_code.py", "detail::host_store<detail::order_of<Order>>(", "detail::host_store<memory_order::relaxed>("),
     ("mapped_memory.hpp", "host_code.py", '__asm__ volatile("sfence" ::: "memory");', '__asm__ volatile("" ::: "memory");'),
 ]
-# Mutations that --random chooses from, and the unit tests that must notice them.
+# The mutations from which --random chooses, and the unit tests that must detect them.
 UNIT_TESTS = {
     "access_policy_window.hpp": "access_policy_window_test.cpp", "co_residency.hpp": "co_residency_test.cpp", "detail/owned_array.hpp": "memory_kinds_test.cpp",
     "device_guard.hpp": "l2_set_aside_test.cpp", "error.hpp": "error_test.cpp", "l2_facts.hpp": "l2_set_aside_test.cpp",
@@ -341,7 +341,7 @@ def main():
             return 2
         caught, survivors, started, count = {"does not compile": 0, "not as expected": 0}, [], time.time(), 0
         pool = concurrent.futures.ThreadPoolExecutor(copies.qsize())
-        # For a sample, only as many mutations as needed are tried.
+        # For a sample, the script tries only as many mutations as needed.
         outcomes = map(outcome, chosen) if arguments.sample else pool.map(outcome, chosen)
         for count, ((header, number, _, old, new), status) in enumerate(zip(chosen, outcomes), 1):
             where = f"{header}:{number + 1}: {old} -> {new}: {sources[header].splitlines()[number].strip()}"

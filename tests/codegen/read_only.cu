@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Read-only and constant data: the instruction that reads the data, compared with the one that the compiler generates for plain
-// C++.
+// Read-only and constant data: the instruction that reads the data, compared with the instruction that the compiler generates
+// for plain C++.
 #include <membar/constant.cuh>
 #include <membar/interop/annotated_ptr.cuh>
 #include <membar/read_only.cuh>

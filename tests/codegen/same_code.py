@@ -17,7 +17,7 @@ import tempfile
 
 from kernel_code import code_of_kernels, run, split_arguments
 
-# The parts of a mangled name, with the length of each: the prefix or the class template, then the operation and the object's type.
+# The parts of a mangled name, each with its length: the prefix or the class template, then the operation and the object's type.
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
 OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
 ORDER = re.compile(r"12memory_orderE(\d)E")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operations on symmetric memory over peer access: checks their fences and orders, the positions of these, and that there are
-// no others.
+// Operations on symmetric memory over peer access. Checks which fences and orders they contain and where, and that there are no
+// others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -21,8 +21,8 @@ struct long_message {
   int words[200];
 };
 
-// A put consists of 16-byte weak accesses, and orders nothing. In a small put, each thread executes a load and a store directly
-// before the block's barrier; in a large put, eight loads come before the first store.
+// A put consists of 16-byte weak accesses, and does not order anything. In a small put, each thread executes a load and a store
+// directly before the block barrier; in a large put, eight loads come before the first store.
 // CHECK-LABEL: .entry put_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ld.weak.v4.b32
@@ -39,7 +39,7 @@ struct long_message {
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.}}
 extern "C" __global__ void put_by_block(span<int> to, const int* from, pe other) { symmetric::put(by_block, to, from, other); }
 
-// There is one release after the block's barrier, and no other fence.
+// There is one release after the block barrier, and no other fence.
 // CHECK-LABEL: .entry put_signal_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: st.weak.v4.b32
@@ -131,7 +131,7 @@ extern "C" __global__ void notify_third(object<set_signal> flag, pe other) {
   symmetric::notify_transitively(by_block, flag, 1, other);
 }
 
-// In a wait, one thread acquires at system scope, and informs the others at a barrier of the block.
+// In a wait, one thread acquires at system scope, and informs the other threads through a block barrier.
 // CHECK-LABEL: .entry wait_by_block(
 // CHECK-NOT: {{fence\.|\.release|membar\.|bar\.}}
 // CHECK: ld.acquire.sys.b64
@@ -227,7 +227,7 @@ extern "C" __global__ void take_long_packed(object<packed<long_message>> box, lo
   *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
-// By one thread: all loads of a message's words are issued before the first word is used or stored.
+// If a single thread receives a message, it issues the loads of all words before it uses or stores the first word.
 // CHECK-LABEL: .entry pass_packed_by_thread(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|local|[ls][dt]\.[a-z.]*[bu]8}}
 // CHECK-COUNT-3: ld.relaxed.sys.b128
@@ -256,7 +256,7 @@ extern "C" __global__ void barrier_by_block(span<symmetric::barrier_word> words,
   *result = symmetric::try_barrier(by_block, words, budget);
 }
 
-// A thread that stores to several PEs releases once with a fence; for one PE, the store itself releases.
+// A thread that stores to several PEs releases once with a fence; if there is only one other PE, the store itself releases.
 // CHECK-LABEL: .entry barrier_by_thread(
 // CHECK-NOT: {{fence\.|membar\.}}
 // SM_80: fence.acq_rel.sys;
@@ -370,7 +370,7 @@ extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag)
   symmetric::wait(by_block, flag, equals(1), budget);
 }
 
-// A relaxed operation orders no later read, so it need not make this PE's memory consistent.
+// A relaxed operation does not order later reads, so it need not make this PE's memory consistent.
 // CHECK-LABEL: .entry relaxed_over_a_network(
 // CHECK-NOT: pmevent
 // CHECK: ret;

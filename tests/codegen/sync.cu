@@ -10,7 +10,7 @@ using membar::thread_scope;
 using publisher = membar::publisher<4, 16>;
 using packed = membar::packed_spsc_channel<int, 16, thread_scope::system>;
 
-// A publication is two plain stores and one release at block scope; none of its operations has system scope.
+// A publication consists of two plain stores and one release at block scope, without any operation at system scope.
 // CHECK-LABEL: .entry publish(
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The instructions of the asynchronous patterns, and their order.
+// The instructions in the asynchronous patterns, and their order.
 #include <membar/sync/cluster_broadcast.cuh>
 #include <membar/sync/dependent_chain.cuh>
 
@@ -68,7 +68,8 @@ extern "C" __global__ void take_and_give_back(int* to) {
   }
 }
 
-// A link first lets the next kernel begin, then waits, and then accesses memory. A link that has waited does not wait again.
+// A link first lets the next kernel begin, and then waits before memory is accessed. A link that has waited does not wait
+// again.
 // CHECK-LABEL: .entry step(
 // CHECK-NOT: {{(ld|st)\.global}}
 // CHECK: griddepcontrol.launch_dependents;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Device code can bind tags and hints to references, as forwarding wrappers do, at no cost.
+// Device code can bind tags and hints to references at no cost, as forwarding wrappers do.
 #include <membar/atomic.cuh>
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Orders and scopes are known at compile time: selecting a value by them leaves only that value, without a branch.
+// Orders and scopes are known at compile time: if code uses them to select a value, only that value remains, without a branch.
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 

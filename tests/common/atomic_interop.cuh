@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One suite of atomic operations for `membar::atomic_ref` and `cuda::atomic_ref`, on the host and in kernels.
+/// A suite of atomic operations for both `membar::atomic_ref` and `cuda::atomic_ref`, on the host and in kernels.
 #pragma once
 
 #include <membar/interop/cuda_atomic.cuh>
@@ -9,7 +9,7 @@
 
 namespace membar_test {
 
-/// The orders, in the form that the references of each library accept.
+/// The orders, in the form that each library's references accept.
 struct membar_orders {
   static constexpr membar::relaxed_t relaxed{};
   static constexpr membar::acquire_t acquire{};

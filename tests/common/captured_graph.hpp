@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Captures a stream's work as a graph, which shows what CUDA recorded for a launch.
+/// Captures a stream's work as a graph, to show what CUDA has recorded for a launch.
 #pragma once
 
 #include <tests/common/gpu_test.hpp>

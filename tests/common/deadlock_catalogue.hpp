@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The catalogue in docs/deadlocks.md as programs, each in a wrong and a corrected version. A program is a function template
-/// over the object that receives its operations: the recorder, which reports the deadlock, or GPUs, on which it runs with a
-/// time budget.
+/// whose parameter is the object that receives its operations: either the recorder, which reports the deadlock, or GPUs, on
+/// which the program runs with a time budget.
 #pragma once
 
 #include <membar/deadlock/recorder.hpp>
@@ -24,11 +24,11 @@ inline constexpr int count = 0;
 inline constexpr int event = 0;
 inline constexpr int row_team = 1;
 
-/// The effect of running a wrong program on GPUs.
+/// What happens if a wrong program runs on GPUs.
 enum class effect {
   hangs,      ///< The program hangs in every schedule.
-  may_hang,   ///< The program may hang: if streams share a hardware queue, or because its behaviour is undefined.
-  runs_early  ///< Nothing waits, but an operation may run before the one that it needs.
+  may_hang,   ///< The program may hang, either if streams share a hardware queue or because its behaviour is undefined.
+  runs_early  ///< Nothing waits, but an operation may run before another operation that it depends on.
 };
 
 template <hazard Kind, effect OnGpus>
@@ -55,7 +55,7 @@ struct barrier_before_put : entry<hazard::barrier_before_put, effect::hangs> {
 struct wait_before_notify : entry<hazard::wait_before_notify, effect::may_hang> {
   static void wrong(auto& to) {
     to.wait(pe(0), main_stream, count, signal_at_least(1));
-    to.work(pe(0), main_stream);  // The operation that a queue delays until the wait has ended.
+    to.work(pe(0), main_stream);  // A queue delays this operation until the wait has ended.
     to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
   }
   static void right(auto& to) {
@@ -179,7 +179,7 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
     to.synchronize_stream(pe(0), main_stream);  // This makes sure that the notification comes too late.
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
-  /// A counter only counts additions, so a second addition loses nothing.
+  /// A counter counts all additions, so a second addition loses nothing.
   static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));

@@ -37,7 +37,7 @@ class fake_processes : public fake_cuda::test {
       EXPECT_EQ(code, 0) << "99: a resource was not released; standard error has the details";
     }
   }
-  /// Makes a rendezvous for another group.
+  /// Creates a rendezvous for another group.
   void make_another_rendezvous() {
     remove_unused_directory();
     where = membar::symmetric::make_rendezvous();
@@ -49,7 +49,7 @@ class fake_processes : public fake_cuda::test {
   void remove_unused_directory() noexcept { static_cast<void>(::rmdir(where.directory.c_str())); }
 };
 
-/// Returns 0 if, in a heap of `bytes` bytes in this memory, each process sees what the others wrote.
+/// Creates a heap of `bytes` bytes in this memory. Returns 0 if each process sees what the others write there.
 template <class Memory>
 int passes_on(membar::symmetric::host_group& group, const Memory& memory, std::size_t bytes) {
   using membar::symmetric::pe;

@@ -20,7 +20,7 @@
 
 namespace membar_test {
 
-/// Runs `body(rank)` in `count` processes. Returns their exit codes, of which 0 means success.
+/// Runs `body(rank)` in `count` processes. Returns their exit codes; 0 means success.
 template <class Body>
 std::vector<int> processes(int count, Body body) {
   std::vector<pid_t> children;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Fixtures for tests that need a GPU. Without a GPU, the tests are skipped and report what is missing. With
-/// MEMBAR_REQUIRE_GPU=1 (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment, they fail instead, so that a machine with GPUs cannot
-/// pass by skipping.
+/// MEMBAR_REQUIRE_GPU=1 (or MEMBAR_REQUIRE_MULTI_GPU=1) in the environment, they fail instead, so that skipped tests cannot
+/// look like a pass on a machine with GPUs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -41,7 +41,7 @@ inline void finish(std::source_location where = std::source_location::current())
   check(cudaDeviceSynchronize(), where);
 }
 
-/// Waits for a device that is not the current one.
+/// Waits for a device that need not be the current device.
 inline void finish_on(int device, std::source_location where = std::source_location::current()) {
   const support::device_guard guard(device);
   finish(where);
@@ -63,7 +63,7 @@ template <class Memory>
   return copied(from.get(), from.size(), where);
 }
 
-/// A copy of `values` in the memory of the current device.
+/// A copy of `values` in the current device's memory.
 template <class T>
 struct device_copy : support::device_memory<T> {
   explicit device_copy(const std::vector<T>& values) : support::device_memory<T>(values.size()) {
@@ -94,7 +94,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// Returns the reason why a test cannot use a GPU; empty if it can.
+/// Returns the reason why a test cannot use a GPU, or an empty string if it can.
 [[nodiscard]] inline std::optional<std::string> missing_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -188,8 +188,8 @@ class four_domains : public Base {
   }
 };
 
-/// Base class of every test that needs two GPUs with peer access, which it enables: `first` and `second`. The test runs on
-/// `first`.
+/// Base class of every test that needs two GPUs with peer access. The class enables the access between the GPUs `first` and
+/// `second`. The test runs on `first`.
 class multi_gpu_test : public gpu_test {
  protected:
   void prepare() override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code that the kernels of several tests share.
+/// Code shared by the kernels of several tests.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -47,10 +47,10 @@ enum class placement {
   global,
   shared,
   distributed_shared,  ///< The shared memory of the cluster's first block.
-  neighbour_shared     ///< The shared memory of the other block in a cluster of two, which does not use that memory itself.
+  neighbour_shared     ///< The shared memory of the other block in a cluster of two, which does not use this memory itself.
 };
 
-/// Returns the name of the memory in messages, without the word "memory".
+/// Returns the memory's name for messages, without the word "memory".
 [[nodiscard]] inline const char* name(placement where) {
   const char* const names[] = {"global", "shared", "distributed shared", "the other block's shared"};
   return names[static_cast<int>(where)];
@@ -76,13 +76,13 @@ __device__ void on_objects(T* global, placement where, bool of_cluster, Function
       memcpy(static_cast<void*>(to + threadIdx.x), static_cast<const void*>(from + threadIdx.x), sizeof(T));
     }
   };
-  meet(of_cluster);  // The shared memory of a block exists only once the block runs.
+  meet(of_cluster);  // A block's shared memory exists only once the block is running.
   copy(objects, global);
   meet(of_cluster);
   function(objects);
   meet(of_cluster);
   copy(global, objects);
-  meet(of_cluster);  // The shared memory also exists only as long as the block runs.
+  meet(of_cluster);  // The shared memory also ceases to exist when the block ends.
 }
 
 }  // namespace membar_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing with the litmus engine, for every placement of its two threads, and the outcomes that must be observed in
-/// each.
+/// Message passing with the litmus engine, for every placement of the test's two threads, and the outcomes that must be
+/// observed with each placement.
 #pragma once
 
 #include <membar/litmus/engine.hpp>
@@ -18,8 +18,9 @@
 
 namespace membar_test {
 
-/// With release and acquire at system scope, the reader always sees the data, wherever the threads are; in the unordered test
-/// it may not. The threads of an instance overlap in time: the flag is seen in some instances, but not in others.
+/// With release and acquire at system scope, the reader always sees the data, wherever the threads are; in the unordered test,
+/// the reader may miss the data. The threads of an instance overlap in time, so the reader sees the flag in some instances but
+/// not in others.
 inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
                              const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
   using namespace membar::litmus;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Message passing: one thread writes data and then a flag, round after round; another thread reads the flag and then the data.
-/// Release and acquire forbid reading data older than the flag. Both values only grow, so neither thread waits for the other's
-/// round. All accesses are atomic, so there is no data race that could explain an outcome.
+/// With release and acquire, the reader cannot read data that is older than the flag. Both values only increase, so neither
+/// thread waits for the other's round. All accesses are atomic, so there is no data race that could explain an outcome.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -36,8 +36,8 @@ void with(passing how, Function function) {
       how, function);
 }
 
-/// For each `passing`, the orders of the fence before the flag is written and of the fence after it is read. There are no
-/// fences for `operations`.
+/// For each `passing`, the orders of the fence before the write of the flag and of the fence after the read of the flag.
+/// `operations` has no fences.
 inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order::relaxed, membar::memory_order::release,
                                                            membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
@@ -50,9 +50,9 @@ struct mailbox {
   alignas(256) int reader_is_there;
 };
 
-/// The observations of a reader, and which threads timed out.
+/// What a reader has observed, and which threads timed out.
 struct passing_outcome {
-  unsigned long long messages;  ///< The number of flags read that were not read before.
+  unsigned long long messages;  ///< The number of times that the reader read a new flag.
   unsigned long long stale;     ///< The number of times that data was older than the flag, which is forbidden.
   int reader_timed_out;
   int writer_timed_out;

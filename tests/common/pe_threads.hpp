@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that act as processes with one PE each. A thread's exception is stored with its PE, and the threads gather numbers
+/// Threads that act as processes with one PE each. A thread's exception is stored under its PE, and the threads gather numbers
 /// in the same way as processes.
 #pragma once
 

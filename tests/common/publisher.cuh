@@ -27,7 +27,7 @@ struct post {
   unsigned long long second;
 };
 
-/// The observations of a source or a reader.
+/// What a source or a reader has observed.
 struct publisher_end {
   unsigned long long stale;
   unsigned long long out_of_order;
@@ -83,7 +83,7 @@ __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned 
     const membar::atomic_ref<unsigned long long, thread_scope::system> first(to.first);
     seen.failures += checked(first.load(membar::relaxed) != count);
     source.close();
-    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler can infer this as well.
+    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler can also infer this.
       ++seen.failures;
     }
   }
@@ -112,7 +112,7 @@ MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_
   seen = mine;
 }
 
-/// The first warps of a block are sources, and the next one serves them.
+/// The first warps of a block are sources, and the next warp serves them.
 __device__ inline void publish_by_a_block(post* posts, unsigned count, publisher_end* writers, served& result, bool alternate) {
   __shared__ membar::publisher<sources, lag> publisher;
   const int warp = static_cast<int>(threadIdx.x / 32);
@@ -132,7 +132,7 @@ __device__ inline void publish_by_a_block(post* posts, unsigned count, publisher
   }
 }
 
-/// The observations of all ends.
+/// What all ends have observed.
 struct publisher_outcome {
   support::pinned_memory<publisher_end> writers{sources};
   support::pinned_memory<publisher_end> readers{sources};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The main function of test programs that run all their tests in one process, because starting CUDA takes half a second.
+/// The main function for test programs that run all their tests in a single process, because starting CUDA takes half a second.
 ///   --record=<folder>       runs the tests, and writes the result of each to <folder>/<test>.txt: PASSED, FAILED or
 ///                           "SKIPPED: <reason>" on the first line. The exit status is 0 if the program reached its end, even
 ///                           if tests failed.
@@ -23,7 +23,7 @@ std::string file_of(const testing::TestInfo& test) {
   return name;
 }
 
-/// Returns the name that gtest_discover_tests gives a test; for a typed test, it includes the type.
+/// Returns the name that gtest_discover_tests gives a test. The name of a typed test includes the type.
 std::string name_of(const testing::TestInfo& test) {
   std::string suite = test.test_suite_name();
   if (test.type_param() == nullptr)
@@ -88,7 +88,7 @@ std::string value_of(std::string_view name, int count, char** arguments) {
 int main(int count, char** arguments) {
   const std::string folder = value_of("--record=", count, arguments);
   const std::string ctest_file = value_of("--write-ctest=", count, arguments);
-  // A death test starts this program again for that test only.
+  // A death test starts this program again to run only that test.
   const bool records = !folder.empty() && value_of("--gtest_internal_run_death_test=", count, arguments).empty();
   testing::InitGoogleTest(&count, arguments);
   if (!ctest_file.empty()) {

@@ -12,7 +12,7 @@
 
 namespace membar_test {
 
-/// Returns the message of the `membar::error` that `call` throws, or an empty string if `call` throws none.
+/// Returns the message of the `membar::error` that `call` throws, or an empty string if `call` does not throw one.
 template <class Call>
 [[nodiscard]] std::string refusal(Call call) {
   try {

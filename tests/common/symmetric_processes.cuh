@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The symmetric-memory protocols between processes with one PE each: the code of each process, and its exit code.
+/// The symmetric-memory protocols between processes with one PE each: the code that each process runs, and its exit code.
 #pragma once
 
 #include <membar/symmetric/host_group.hpp>
@@ -59,7 +59,7 @@ class processes_on_gpus : public ::testing::Test {
     }
     return support::detail::ended(children, processes_deadline());
   }
-  /// Runs `body(group)` in the same way, and expects it to return 0 in every process.
+  /// Does the same, and expects `body(group)` to return 0 in every process.
   template <class Body>
   static void expect_success_in_a_group(Body body) {
     for (const int code : in_a_group(body)) {
@@ -71,7 +71,7 @@ class processes_on_gpus : public ::testing::Test {
 /// Each process has its own GPU.
 using gpu_processes = processes_on_gpus<2>;
 
-/// Prints the errors that the kernels have reported so far to standard error. Returns the exit code of the process.
+/// Prints to standard error the errors that the kernels have reported so far. Returns the exit code for the process.
 [[nodiscard]] inline int verdict(const support::device_memory<pe_report>& report) {
   membar::check(cudaDeviceSynchronize(), "a kernel failed");
   pe_report got{};

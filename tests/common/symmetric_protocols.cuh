@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric-memory protocols under load, for every backend. Many channels pass messages concurrently, and the messages show
-/// whether they are torn, lost or older than their signal.
+/// Symmetric-memory protocols under load, for every backend. Many channels pass messages concurrently, and the contents of the
+/// messages show whether any message is torn, lost or older than its signal.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -27,7 +27,7 @@ using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetri
     symmetric::by_warp_t;
 using symmetric::object, symmetric::pe, symmetric::span;
 
-/// The number of messages that a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
+/// The total number of messages that a protocol passes over all channels; MEMBAR_STRESS_MESSAGES sets another number.
 [[nodiscard]] inline unsigned long long symmetric_messages() { return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000); }
 
 /// Returns the number of messages that each of `channels` channels passes in one of a protocol's `passes` passes.
@@ -35,7 +35,7 @@ using symmetric::object, symmetric::pe, symmetric::span;
   return static_cast<unsigned>(symmetric_messages() / (passes * channels)) + 1;
 }
 
-/// The observations at both ends of all of a PE's channels.
+/// What both ends of all of a PE's channels have observed.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
   unsigned long long stale;     ///< The number of words that differed from the words sent.
@@ -58,10 +58,10 @@ struct packed_piece {
 /// The number of lanes per warp that have a piece of the message. Their boxes share a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
-/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each array.
+/// The symmetric memory of all channels, as one PE sees it. Channel c has its own part of each array.
 template <class Backend>
 struct channel_memory {
-  span<int, Backend> data, more;  ///< `more` is for protocols with two puts.
+  span<int, Backend> data, more;  ///< `more` is used by protocols with two puts.
   span<int, Backend> source;      ///< Private to its PE, except for gets.
   span<signal<set>, Backend> ready;
   span<signal<add>, Backend> sum;
@@ -152,7 +152,7 @@ template <class Group>
 // The protocols: the sender's actions in a round, and the receiver's actions until it may read the data. `source` holds the
 // message, and may be written again after `send`.
 
-/// A receiver that waits for the sender's newest round.
+/// A receiver that waits for the sender's latest round.
 struct notified_by_ready {
   static __device__ wait_result receive(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe) {
     return try_wait(group, all.ready[channel], equals(round), generous);
@@ -220,7 +220,7 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The calling group's channel, the properties of the channel's local end, and whether the calling thread takes part.
+/// The calling group's channel, the properties of the local end of this channel, and whether the calling thread takes part.
 struct place {
   unsigned channel;
   unsigned side;
@@ -260,7 +260,7 @@ __device__ void add_to(pe_report& report, Group, unsigned long long stale, bool 
   }
 }
 
-/// Half of the channels send, and the other half receive. Each message is answered before the next.
+/// Half of the channels send, and the other half receive. The receiver answers each message before the sender sends the next.
 template <class Protocol, class Group, class Backend>
 __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
   const Group group;
@@ -277,7 +277,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
       fill(group, all.source_of(channel), size, channel, round);
       Protocol::send(group, all, channel, size, round, other);
       if constexpr (!source_is_read_by_the_receiver<Protocol>) {
-        fill(group, all.source_of(channel), size, channel, 0);  // The value that would be seen if the source were still in use.
+        fill(group, all.source_of(channel), size, channel, 0);  // seen by the receiver if the source is still in use
       }
       late = try_wait(group, all.taken[channel], equals(round), generous) != wait_result::done;
     } else {
@@ -292,7 +292,8 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
   add_to(*report, group, stale, late, sends ? 0 : rounds);
 }
 
-/// Packed messages in both directions: the answer frees the box. Pieces are sent from registers and received into registers.
+/// Packed messages in both directions; after the answer, the sender may reuse the box. Pieces are sent from registers and
+/// received into registers.
 template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);

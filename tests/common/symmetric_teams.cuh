@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: the barriers work, two teams run concurrently, using a team on two streams is
+/// Tests of teams and split barriers: the barriers work, two teams can run concurrently, using a team on two streams is
 /// rejected, and a wait that timed out can be repeated.
 #pragma once
 
@@ -41,7 +41,7 @@ __global__ void pass_split_barriers(span<int> slots, team_words<> words, unsigne
   add_to(*report, group, stale + (own_work == 0 ? 1 : 0), late, rounds);
 }
 
-/// Arrives, waits for less time than the other PEs take to arrive, and waits again.
+/// Arrives, waits with a budget that is too short for the other PEs to arrive, and waits again.
 __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigned* told) {
   const unsigned long long begin = membar::global_nanoseconds();
   while (words.self() != pe(0) && membar::global_nanoseconds() - begin < pause) {
@@ -112,7 +112,7 @@ TEST_P(symmetric_teams, on_two_streams_at_once_never_wait_for_each_other) {
     for (const pe which : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(which));
       const auto own = static_cast<std::size_t>(2 * which.index());
-      // The two PEs begin with different teams.
+      // Each of the two PEs begins with a different team.
       team_barrier<peer_backend>* const in_order[] = {which == pe(0) ? &left : &right, which == pe(0) ? &right : &left};
       for (const std::size_t i : {0U, 1U}) {
         const cudaStream_t stream = streams[own + (in_order[i] == &left ? 0 : 1)]->get();

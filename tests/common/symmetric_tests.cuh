@@ -60,7 +60,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
         GTEST_SKIP() << "this test needs peer access between the first four GPUs, but they do not have it";
       }
     }
-    // The kernels of all PEs fit at once, even on one device.
+    // The kernels of all PEs fit on a device at the same time, even if there is only one device.
     blocks = std::min(64U, static_cast<unsigned>(attribute_of(cudaDevAttrMultiProcessorCount, first)) / 4 / 2 * 2);
   }
 
@@ -129,7 +129,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   template <class Protocol>
   void expect_protocol() {
-    // One size that is copied in wide units, and two sizes that are not.
+    // One size that is copied in wide units, and two sizes that cannot be.
     expect_all_passed(by_thread, pass_messages<Protocol, by_thread_t, peer_backend>, 5, mapped);
     expect_all_passed(by_warp, pass_messages<Protocol, by_warp_t, peer_backend>, 64, mapped);
     expect_all_passed(by_block, pass_messages<Protocol, by_block_t, peer_backend>, 511, mapped);
@@ -167,7 +167,7 @@ TEST_P(symmetric_pes, plain_allocations_serve_as_well) {
   expect_all_passed(by_warp, pass_packed<by_warp_t, packed_payload, peer_backend>, 0, plain, 2);
 }
 
-// Data in one heap, and its signal in a heap of another size.
+// The data is in one heap, and its signal is in a heap of a different size.
 
 __global__ void pass_between_heaps(span<int> data, span<int> source, object<signal<set>> ready, object<signal<add>> sum,
                                    pe_report* report) {
@@ -190,7 +190,7 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   constexpr std::size_t size = 4'096;
   for (const peer_memory kind : {peer_memory::automatic, peer_memory::plain}) {
     peer_backend backend(devices(), kind);
-    // Larger by more than the granularity of a mapping, so that the distance between PEs is different.
+    // Larger by more than the granularity of a mapping, so that the two heaps have different distances between PEs.
     heap<peer_backend> large(backend, std::size_t{64} << 20);
     heap<peer_backend> small(backend, 1 << 20);
     for (const bool data_in_the_large : {true, false}) {
@@ -333,7 +333,7 @@ TEST_P(symmetric_pes, packed_messages_of_every_shape_arrive) {
   pass_all(by_block, 96);
 }
 
-// An exception ends the scope of memory while a kernel still writes to it.
+// An exception ends the scope of an array while a kernel still writes to the array.
 
 __global__ void write_late(unsigned* words, unsigned size) {
   const unsigned long long begin = membar::global_nanoseconds();
@@ -430,7 +430,8 @@ __global__ void count_everywhere(span<counter<unsigned long long>> sums, object<
     }
     amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // A single thread adds one more time: the number of other additions is even, so losing all of them would go unnoticed.
+  // A single thread adds one more time, because the number of other additions is even, and losing all of them would go
+  // unnoticed.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
       amo_bitwise_xor(sums[3], 1ULL, pe(i));
@@ -491,7 +492,7 @@ TEST_P(symmetric_barrier, of_five_holds) {
 // Waits that time out.
 
 struct lonely_report {
-  unsigned otherwise;                 ///< Whether any wait returned something other than `timed_out` to any thread.
+  unsigned otherwise;                 ///< Whether any wait returned a result other than `timed_out` to any thread.
   unsigned long long nanoseconds[4];  ///< the duration of each wait
 };
 
@@ -518,7 +519,7 @@ __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_p
 }
 
 /// The number of budgets that a timed-out wait may take. The wait takes one budget, another poll and a barrier; the multiple
-/// allows for other tests on the GPU. This many budgets are a tenth of the budget of other waits.
+/// allows for other tests on the GPU. This many budgets are a tenth of the budget that other waits have.
 constexpr unsigned long long budgets_at_most = 500;
 
 TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
@@ -539,7 +540,8 @@ TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   }
 }
 
-/// Writes a message in which the word `missing` still has the previous number, as happens when a message arrives word by word.
+/// Writes a message in which the word `missing` still has the previous number, as can happen when a message arrives word by
+/// word.
 template <class Payload>
 void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<packed<Payload>, peer_backend>& box,
                        std::size_t missing, unsigned sequence) {
@@ -590,7 +592,8 @@ __global__ void take_packed_and_trap(object<packed<Payload>> box, Payload* to) {
   take_packed(by_warp, box, to, 42, short_one);
 }
 
-/// Ends the process after a kernel that `start(heap)` launches, because its context cannot be used after a trap.
+/// Ends the process after running a kernel that `start(heap)` launches, because the process's context cannot be used after a
+/// trap.
 template <class Start>
 [[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
   std::fflush(stdout);
@@ -710,7 +713,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
-/// Writes a number determined by its position to every 8 bytes, or counts the numbers that differ.
+/// Writes a number that depends on the position to every 8 bytes, or counts the numbers that differ.
 __global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
     data[i] = i ^ salt;
@@ -763,7 +766,7 @@ struct alignas(16) word_of_16 {
   unsigned long long complement;
 };
 
-/// Tracks when the words change: all writers store from before the first read until after the last one.
+/// Tracks when the words change: all writers store from before the first read until after the last read.
 struct torn_words {
   unsigned long long writers;  ///< The number of blocks that have begun to store.
   unsigned long long readers;  ///< the number of blocks that have finished
@@ -787,7 +790,7 @@ __device__ inline void count_block(unsigned long long& count) {
 __global__ void store_words(span<word_of_16> words, pe home, unsigned long long readers, torn_words* told) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
   word_of_16* const there = words.at(home).data();
-  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // Longer than any number of reads takes.
+  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // Longer than all the reads take.
   for (unsigned long long round = 1;; ++round) {
     const unsigned long long value = (round << 32) + mine;
     membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
@@ -896,7 +899,7 @@ TEST_P(symmetric_barrier, of_five_has_one_budget) {
   EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
 }
 
-// Timed-out waits on streams, which the program survives.
+// Waits on streams that time out. The program continues after them.
 
 TEST_P(symmetric_pes, a_timed_out_wait_on_a_stream_ends_the_waits_of_all_pes_and_the_program_continues) {
   using symmetric::stream_result;
@@ -939,7 +942,7 @@ TEST_P(symmetric_pes, a_timed_out_wait_on_a_stream_ends_the_waits_of_all_pes_and
     EXPECT_EQ(status[2].result, stream_result::aborted);
     EXPECT_EQ(status[2].expected, 1U);
     EXPECT_EQ(status[2].missing, 0) << "the status must name PE 0, which had not arrived";
-    // Like a replayed graph, this wait finds the flag set, and keeps the first failure.
+    // Like a wait in a replayed graph, this wait finds the failure flag set, and keeps the first failure.
     try_wait_on_stream(flags.on(here)[0], equals(5), generous, aborts.on(here)[0], status.get(), own.get());
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
@@ -1005,7 +1008,7 @@ struct replayed_memory {
   scoped_array<symmetric::barrier_word, peer_backend> words;
 };
 
-/// The ways in which a stream of one PE notifies the other PE's stream that data is ready (0), or that it was read (1).
+/// The ways in which a stream of one PE notifies the other PE's stream that data is ready (0) or has been read (1).
 struct tell_by_addition {
   static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
     notify_on_stream(all.sums.on(self)[what], 1, ring_neighbour(self, 1, 2), stream);
@@ -1031,7 +1034,7 @@ struct tell_by_barrier {
   }
 };
 
-/// The same in kernels: a put with an epoch's notification, and the corresponding wait.
+/// The same, in kernels: a put with an epoch's notification, and the corresponding wait.
 __global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
                                     pe other) {
   put(by_block, data, source, other);
@@ -1061,8 +1064,8 @@ __global__ void take_next_packed(object<packed<long_packed_payload>> box, int* d
 
 class symmetric_graphs : public symmetric_pes {
  protected:
-  /// Replays the work that `send` and `receive` capture. `send` is between writing the data and being notified that it was
-  /// read; `receive` comes before reading.
+  /// Replays the work that `send` and `receive` capture. `send` comes after the data is written and before the wait for the
+  /// notification that it was read; `receive` comes before the data is read.
   template <class Send, class Receive, class Answer, class Hear>
   void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
     const unsigned replays = graph_replays();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code shared by the stress tests for the synchronization patterns: messages that show whether they are torn, lost or out of
-/// order, and the two ends of a channel that check them.
+/// Code shared by the stress tests for the synchronization patterns: messages whose contents show whether they are torn, lost
+/// or out of order, and the two ends of a channel, which check the messages.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -50,7 +50,7 @@ template <class Shared, class Result, class... Parameters>
   return copied(results);
 }
 
-/// A message that shows whether it is torn.
+/// A message whose contents show whether it is torn.
 struct message {
   unsigned producer;
   unsigned number;
@@ -61,7 +61,7 @@ struct message {
   return producer * 2654435761U + number * 40503U + 1;
 }
 
-/// The observations of one end of a channel.
+/// What one end of a channel has observed.
 struct channel_outcome {
   unsigned long long messages = 0;
   unsigned long long torn = 0;
@@ -69,8 +69,7 @@ struct channel_outcome {
   unsigned ended = 0;                   ///< The `wait_result` of the last call.
 };
 
-/// Expects that an end received this many messages, each of them whole and in order, and that its last call returned this
-/// result.
+/// Expects that an end has received this many messages, whole and in order, and that its last call returned this result.
 inline void expect_all(const channel_outcome& end, unsigned long long messages, wait_result last) {
   EXPECT_EQ(end.messages, messages);
   EXPECT_EQ(end.torn, 0U);
@@ -120,7 +119,7 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   outcome = seen;
 }
 
-/// The values that one side writes before a barrier, and that side's check of the other side's values after the barrier.
+/// The values that one side writes before a barrier, and how that side checks the other side's values after the barrier.
 struct barrier_side {
   int written = 0;
   unsigned stale = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tiles that show whether they are lost, torn or overwritten, for the tests of rings of stages.
+/// Tiles whose contents show whether they are lost, torn or overwritten, for the tests of stage rings.
 #pragma once
 
 #include <tests/common/checked.cuh>
@@ -23,7 +23,7 @@ struct tile_outcome {
 
 [[nodiscard]] MEMBAR_HOST_DEVICE inline unsigned word_of(unsigned tile, unsigned word) { return tile * 2654435761U + word; }
 
-/// Returns the words of this many tiles, one tile after the other.
+/// Returns the words of this many tiles, one tile after another.
 [[nodiscard]] inline std::vector<unsigned> words_of(unsigned tiles) {
   std::vector<unsigned> words(static_cast<std::size_t>(tiles) * tile_words);
   for (unsigned tile = 0; tile < tiles; ++tile) {

@@ -190,7 +190,7 @@ __global__ void remote_operations_before_hopper(const unsigned* global, unsigned
   out[0] = stage[0];
 }
 
-// If the instruction does not exist, the operation is a loop, so no rule is broken.
+// If the instruction does not exist, the operation is compiled to a loop, so no rule is broken.
 __global__ void bfloat16_before_hopper(__nv_bfloat16* object, __nv_bfloat16 value) {
   atomic_ref<__nv_bfloat16, thread_scope::device>(*object).add(value, relaxed);
 }

@@ -8,7 +8,7 @@
 
 using namespace membar;
 
-struct loose {  // 16 bytes with an alignment of 4.
+struct loose {  // 16 bytes, aligned to 4 bytes.
   float x, y, z, w;
 };
 

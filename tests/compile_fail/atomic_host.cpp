@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rules of atomics and fences, with the messages of a plain C++ compiler.
+// Rules for atomics and fences, with the messages from a plain C++ compiler.
 #include "refused.hpp"
 
 #include <membar/atomic.hpp>

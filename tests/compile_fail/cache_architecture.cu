@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled for sm_75, which has neither policies nor 256-byte prefetches nor a bulk prefetch.
+// Compiled for sm_75, which does not have policies, 256-byte prefetches or a bulk prefetch.
 #include "refused.hpp"
 
 #include <membar/async_copy.cuh>

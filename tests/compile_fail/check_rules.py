@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks each rule of a compile-fail file, and records whether the compiler rejects it for the expected reason.
+"""Breaks each rule in a compile-fail file, and records whether the compiler rejects it for the expected reason.
 
 usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <compiler> <option>... [-- <option of the control>...]
 

@@ -57,7 +57,7 @@ template <std::size_t... Counts>
 /// A register that no test observes.
 inline constexpr model::reg unread{7};
 
-/// The fence for one half of an order; there is none for relaxed.
+/// The fence for one half of an order. A relaxed half has no fence.
 template <thread_scope Scope, memory_order Half>
 [[nodiscard]] constexpr auto half_fence() noexcept {
   if constexpr (Half == memory_order::relaxed) {
@@ -77,16 +77,16 @@ template <thread_scope Scope, memory_order Order, memory_order Otherwise, class 
   }
 }
 
-/// `make(tag)` as a loop, of which only the last iteration counts: a relaxed instruction between the fences for the two halves
-/// of the order.
+/// `make(tag)` as a loop. Only the last iteration counts: a relaxed instruction between the fences for the two halves of the
+/// order.
 template <thread_scope Scope, memory_order Order, class Make>
 [[nodiscard]] constexpr auto as_loop(Make make) noexcept {
   return joined(half_fence<Scope, membar::release_half(Order)>(), sequence(make(membar::relaxed)),
                 half_fence<Scope, membar::acquire_half(Order)>());
 }
 
-/// For sixteen bytes, copies the value read for the first half to the second half's register, because one instruction reads
-/// both halves.
+/// For sixteen bytes, copies the value that was read for the first half to the second half's register, because a single
+/// instruction reads both halves.
 template <class T>
 [[nodiscard]] constexpr auto parts_of(model::reg first) noexcept {
   if constexpr (number<T>::parts == 1) {
@@ -287,7 +287,7 @@ struct load_vector : load_weak<quad> {
 };
 /// @}
 
-/// Two actions on one location, one after the other.
+/// Two actions on the same location, one after the other.
 template <class First, class Second>
 struct both {
   MEMBAR_CALLS_EITHER

@@ -104,7 +104,8 @@ struct met<at_mbarrier<Arrive, Wait>, SharedData>
 /// The value that a thread passes on in a turn. It differs from the values of earlier turns, which may still be in memory.
 [[nodiscard]] __device__ inline unsigned value_of_turn(unsigned turn) noexcept { return turn + 1; }
 
-/// Counts the outcomes of a thread's turns, and the number of turns in which it found an old value. Called by whole warps.
+/// Counts the outcomes of a thread's turns, and the turns in which the thread found an old value. Must be called by whole
+/// warps.
 __device__ inline void count_turns(const membar::litmus::launch_view& view, unsigned turns, unsigned old) noexcept {
   const unsigned all = __reduce_add_sync(0xffffffffU, turns);
   const unsigned all_old = __reduce_add_sync(0xffffffffU, old);
@@ -115,7 +116,7 @@ __device__ inline void count_turns(const membar::litmus::launch_view& view, unsi
 }
 
 /// Runs `Test` in clusters of two blocks. In each turn, each thread passes a value to its counterpart in the other block.
-/// Before it stores the value, it executes a random number of stores to scratch memory, which delays the store of the
+/// Before a thread stores the value, it executes a random number of stores to scratch memory, which delay the store of the
 /// value.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ membar::litmus::launch_view view) {
@@ -156,14 +157,14 @@ __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ 
     membar::store_weak(sent, value_of_turn(first + turn));
     late = !meeting::run(own, turn) || late;
     old += membar::load_weak(found) == value_of_turn(first + turn) ? 0 : 1;
-    membar::cluster_sync();  // All threads have read the value, so the next one may follow.
+    membar::cluster_sync();  // All threads have read the value, so the next value may follow.
   }
   if (late) {
     __trap();
   }
   count_turns(view, turns, old);
   if (threadIdx.x == 0) {
-    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // Ends the blocks that cause stress.
+    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // Tells the stress blocks to end.
   }
 }
 
@@ -192,7 +193,7 @@ struct prerequisites {
   static std::string text() { return Waits ? "wait_for_prerequisites" : "no-wait"; }
 };
 
-/// A kernel triggers the next one and then stores; the next kernel reads.
+/// A kernel triggers the next kernel and then stores; the next kernel reads.
 template <bool Waits>
 struct launched : shape<"MP.launch", by<prerequisites<Waits>>, finally<>, outcome<0>, thread<at<x, store_weak<>>>,
                         thread<at<y, prerequisites<Waits>>, see<x, load_weak<>>>> {
@@ -228,7 +229,7 @@ __global__ void __launch_bounds__(1024, 1) run_dependent_kernel(const __grid_con
     old += got == value_of_turn(view.first_step) ? 0 : 1;
   }
   count_turns(view, view.layout.batch, old);
-  membar::wait_for_prerequisites();  // Makes the next pair begin after the first kernel of this pair.
+  membar::wait_for_prerequisites();  // Ensures that the next pair begins after the first kernel of this pair.
 }
 
 template <class Test>

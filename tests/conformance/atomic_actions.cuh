@@ -44,7 +44,7 @@ struct atomic_wait {
     }
     return {seen};
   }
-  /// Two loads as one action: the fence acquires what either load has read, and the flag of a test changes only once.
+  /// Two loads as one action. The fence acquires what either load has read. In a test, the flag changes only once.
   static constexpr auto instructions(model::variable at, model::reg first) {
     return as_loop<Scope, Order>([=](auto o) { return model::load<Scope>(first, at, o); });
   }
@@ -168,7 +168,7 @@ struct reduction {
   static std::string text() { return spelled<T>(std::string("reduce_") + name(Kind), Order, Scope); }
 };
 
-/// The weakest order that includes both orders of a compare-and-swap.
+/// The weakest order that includes both the success order and the failure order of a compare-and-swap.
 [[nodiscard]] constexpr memory_order covering(memory_order success, memory_order failure) noexcept {
   if (success == memory_order::seq_cst || failure == memory_order::seq_cst) {
     return memory_order::seq_cst;

@@ -50,7 +50,7 @@ class engine_runner : public runner {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
 }
 
-// A sort key for controls: it puts those whose names show the least ordering first. It compares whether no access is split,
+// A sort key that puts the controls whose names show the least ordering first. The key compares whether no access is split,
 // then the number of orders and fences, and then the number of relaxed accesses in descending order.
 [[nodiscard]] std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
   const auto times = [&](std::string_view word) {
@@ -98,7 +98,7 @@ void campaign::run() {
   for (test_result& t : results_) {
     try {
       t.homes = on_->find_place(*t.test);
-    } catch (const membar::error& lack) {  // the machine lacks the test's place
+    } catch (const membar::error& lack) {  // the machine does not have the test's place
       t.was_skipped = true;
       t.reason = lack.what();
     }
@@ -140,8 +140,8 @@ void campaign::add(const std::string& test, bool is_guarantee, const std::string
   }
 }
 
-// Returns the drawn set with this index. A guarantee and its controls use the same sets; tests of other kinds use different
-// sets.
+// Returns the randomly drawn set with this index. A guarantee and its controls use the same sets; tests of other kinds use
+// different sets.
 membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t index) const {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, which is the same in each build.
   for (const char c : kind_of(t.test->name)) {
@@ -174,9 +174,9 @@ std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) 
   return sets;
 }
 
-// Runs a test under one set of parameters for a while. If that fails, the next set still runs. The parameter
-// `home` selects the launch whose device holds the memory. A set that was found for several launches may select a launch that
-// this test does not have.
+// Runs a test with one set of parameters for a while. If the run fails, the next set still runs. The parameter `home` selects
+// the launch whose device holds the memory. A set that was found in a test with several launches may select a launch that this
+// test does not have.
 void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
   how.home = how.home < t.homes ? how.home : 0;
   membar::litmus::run_options options{
@@ -261,7 +261,7 @@ void campaign::tune(const std::string& kind) {
   }
 }
 
-// Runs guarantees in turns, each turn under the next set of parameters, until one is broken or the time is up.
+// Runs guarantees in turns, each turn with the next set of parameters, until a guarantee is broken or the time is up.
 void campaign::hunt() {
   const auto goes_on = [this, begin = std::chrono::steady_clock::now()] { return seconds_since(begin) < plan_.hunt_seconds; };
   for (std::size_t turn = 0; goes_on() && runnable() != 0; ++turn) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the suite on a machine; for each test, counts the outcomes and finds the parameters that show them most often.
+/// Runs the suite on a machine. For each test, counts the outcomes and finds the parameters under which they are most frequent.
 #pragma once
 
 #include "suite.hpp"
@@ -82,12 +82,12 @@ struct test_result {
   }
 };
 
-/// The machine of a campaign: an engine, or a fake one in tests.
+/// The machine on which a campaign runs: an engine or, in tests, a fake machine.
 class runner {
  public:
   virtual ~runner() = default;
   /// Returns the number of the test's launches whose device has enough space for the launch's memory. Throws `membar::error` if
-  /// the machine lacks a place.
+  /// the machine does not have the test's place.
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;

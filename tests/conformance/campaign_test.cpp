@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Campaigns on a fake machine: which tests run, with which parameters and for how long, and what is reported.
+/// Campaigns on a fake machine: which tests run, with which parameters and for how long, and what the campaign reports.
 #include "output.hpp"
 
 #include <membar/model/named_test.hpp>
@@ -54,7 +54,7 @@ placed_test message_passing(const std::string& name, bool ordered) {
   return one;
 }
 
-/// A suite of two guarantees that share a control. The machine lacks the place of the second one.
+/// A suite of two guarantees that share a control. The machine does not have the second guarantee's place.
 suite small_suite() {
   suite all;
   for (const std::string& test : {right, elsewhere}) {
@@ -195,7 +195,7 @@ TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters
 }
 
 TEST_F(conformance_campaign, tests_share_the_instances_and_later_ones_use_what_is_left) {
-  run({.instances = 8000, .draws = 0});  // Each run has 1000 instances, whatever its limit.
+  run({.instances = 8000, .draws = 0});  // Each run has 1000 instances, regardless of its limit.
   EXPECT_EQ(machine.instances, (std::vector<std::uint64_t>{2000, 3000, 3000, 5000}));
 }
 
@@ -254,7 +254,7 @@ TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_contr
   }
 }
 
-/// A suite of one guarantee with four controls, whose names show how much they order.
+/// A suite with one guarantee and four controls, whose names show how much they order.
 suite suite_to_tune() {
   suite all;
   const guarantee row{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scopes over distances: synchronization domains, other devices, and the host with mapped memory. Source: thread_scope.hpp;
-/// sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
+/// Scopes and how far they reach: across synchronization domains, to other devices, and to the host through mapped memory.
+/// Source: thread_scope.hpp; sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
 #include "message_passing.cuh"
 
 namespace conformance {

@@ -89,8 +89,8 @@ ROWS = [
         r"^host/"),
 ]
 
-# Sentences that the suite does not test, and other tests that cover them. In a litmus run, each block runs many instances of a
-# test, so a test cannot use the block's barrier. A test's cells have 16 bytes.
+# Sentences that the suite does not test, and other tests that cover them. Reasons include: in a litmus run, each block runs many instances
+# of a test, so a test cannot use the block's barrier; and a test's cells have only 16 bytes.
 PATTERN = "ordering: tests/model/sync_patterns_test.cpp; implementation: the stress tests in tests/gpu"
 ELSEWHERE = {
     "aggregated.cuh": {"A barrier among the lanes precedes the leader's operation if that operation releases":
@@ -121,7 +121,7 @@ ELSEWHERE = {
         ("spsc_channel", "a `pop` that returns `done` synchronizes", "synchronizes with the producer's `close`",
          "unless they synchronize"))},
 }
-# Folders of headers that the suite does not test.
+# Folders with headers that the suite does not test.
 FOLDERS = {
     "symmetric": "ordering: tests/model/symmetric_patterns_test.cpp; implementation: tests/multi_gpu",
     "base": "macros and per-process state: tests/unit and tests/headers",

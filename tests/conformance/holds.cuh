@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The form of a row of the suite: `holds<Test, place, Control...>(to)`. The model must forbid the outcome of the test at that
-/// place, and allow the outcome of each control; suite_test.py runs the model on all rows.
+/// How a row is added to the suite: `holds<Test, place, Control...>(to)`. At that place, the model must forbid the outcome of
+/// the test and allow the outcome of each control; suite_test.py runs the model on all rows.
 #pragma once
 
 #include "shapes.cuh"
@@ -92,7 +92,7 @@ std::string add_test(suite& all) {
   return name;
 }
 
-/// Adds a guarantee: at `Where`, the outcome of `Test` is forbidden, and the outcome of each of `Weakened` is allowed.
+/// Adds a guarantee: at `Where`, the outcome of `Test` is forbidden, and the outcome of each test in `Weakened` is allowed.
 template <class Test, where Where, class... Weakened>
 void holds(const adding& to, std::vector<std::string> controls = {}) {
   (controls.push_back(add_test<Weakened, Where>(*to.all)), ...);

@@ -152,7 +152,7 @@ options read_options(int argc, char** argv) {
     }
   }
   how.seconds = seconds.value_or(how.hunt_seconds != 0 ? 0.2 : how.instances != 0 ? 60 : 1);
-  // A hunt runs only guarantees, because the outcome of a control is expected.
+  // A hunt runs only guarantees, because a control's outcome is expected.
   how.guarantees = only != "controls";
   how.controls = only != "guarantees" && how.hunt_seconds == 0;
   if (how.tune_seconds > 0 && !how.controls) {
@@ -208,7 +208,7 @@ bool demanded(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// Returns the reason why the suite cannot run; empty if it can.
+/// Returns the reason why the suite cannot run, or an empty string if it can.
 std::string missing_gpu() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
@@ -231,7 +231,7 @@ int run(const suite& all, const options& how) {
   const std::unique_ptr<runner> gpus = gpu_runner();
   auto context = support::machine_context(0);
   context.emplace_back("command", how.command);
-  // If a run is killed, the results up to that point remain.
+  // If a run is killed, the results up to that point are kept.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
@@ -250,7 +250,7 @@ int run(const suite& all, const options& how) {
     }
   });
   running = &work;
-  save();  // Reports at the start, rather than after hours, that a file cannot be written.
+  save();  // If a file cannot be written, report this at the start rather than after hours.
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests every way to release and every way to acquire, at one scope: a thread that sees the flag must also see the data that
-/// was written before the flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
+/// Tests all ways to release and all ways to acquire, at one scope: a thread that sees the flag must also see the data that was
+/// written before the flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
 #pragma once
 
 #include "holds.cuh"

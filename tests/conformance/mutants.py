@@ -33,17 +33,17 @@ sys.path[:0] = [str(ROOT / "tests" / "codegen"), str(ROOT / "bench" / "common")]
 from kernel_code import code_of_kernels
 from results import text_of
 INCLUDE = ROOT / "include"
-# Files of the program that no mutant changes.
+# Files in the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
 
-# Places at which a scope that is too narrow can have an effect. It has no effect among threads of one device and one domain.
+# Places at which too narrow a scope can have an effect. There is no effect among threads in the same device and domain.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
 @dataclass(frozen=True)
 class Mutant:
     name: str
-    says: str     # Describes what is wrong with the headers.
+    says: str     # A description of what is wrong with the headers.
     header: str   # The header's path in include/membar.
     old: str      # The text that is replaced. It occurs once in the header.
     new: str
@@ -292,7 +292,7 @@ def shown_by(test, campaign):
 
 
 def best_parameters(tests, campaign, most):
-    """Returns the parameters under which the controls of these guarantees showed their outcomes most often."""
+    """Returns the parameters with which the controls of these guarantees showed their outcomes most often."""
     controls = sorted((t for test in tests for t in shown_by(test, campaign)), key=lambda t: -t["rate"])
     return list(dict.fromkeys(t["parameters"] for t in controls))[:most]
 
@@ -341,7 +341,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # The remaining mutants can use the time that this mutant leaves over.
+        # The remaining mutants can use the time that this mutant does not use.
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)

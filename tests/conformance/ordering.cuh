@@ -81,8 +81,8 @@ void add_coherence(const adding& to) {
   holds_within<Scope, coherent_reads<ordered_store<Scope, relaxed>, ordered_load<Scope, relaxed>>, weak>(to);
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
-    // volatile orders nothing: an old value, which a release and an acquire would forbid, is allowed. Coherence of volatile
-    // reads is not tested, because a compiler may reorder two of them.
+    // volatile does not order anything: an old value, which a release and an acquire would forbid, is allowed. Coherence of
+    // volatile reads is not tested, because a compiler may reorder two of them.
     holds<message_passing<atomic_store<Scope, release>, atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }

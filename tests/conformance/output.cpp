@@ -51,8 +51,8 @@ template <class Range, class Each>
          printed(", \"seed\": %" PRIu64, t.best_seed) + ", \"reason\": " + quoted(t.reason) + "}";
 }
 
-// Returns whether each value that the model allows at an observation has its own digit. Otherwise the value would be counted as
-// a value that no thread writes.
+// Returns whether each value that the model allows at an observation has its own digit. A value without its own digit would be
+// counted as a value that no thread writes.
 [[nodiscard]] bool tells_values_apart(const membar::litmus::runnable_test& test) {
   const auto has_digit = [](std::int64_t value, const auto& observed) {
     return std::ranges::find(observed.values, value) != observed.values.end();

@@ -36,7 +36,7 @@ void write_list_json(std::ostream& out, const suite& all);
 /// The results as JSON.
 void write_json(std::ostream& out, const suite& all, const campaign& done, const machine_description& context);
 
-/// Writes the results as JSON to a file. The file is replaced atomically, so it is complete at all times.
+/// Writes the results to a file as JSON. The file is replaced atomically, so it is complete at all times.
 void write_json_file(const std::string& path, const suite& all, const campaign& done, const machine_description& context);
 
 }  // namespace conformance

@@ -10,8 +10,8 @@ namespace conformance {
 template <thread_scope Scope>
 using one_number = membar::sequence_lock<unsigned long long, Scope>;
 
-/// Writes the number 1. For the model, the sequence is the location, and the number is the next location; the same holds in
-/// `read_number`.
+/// Writes the number 1. In the model's version, the sequence is the location, and the number is the next location; the same
+/// applies to `read_number`.
 template <thread_scope Scope>
 struct write_number {
   static_assert(sizeof(one_number<Scope>) <= membar::litmus::cell_bytes);
@@ -27,7 +27,7 @@ struct write_number {
   static std::string text() { return std::string("sequence_lock.write.") + membar::name(Scope); }
 };
 
-/// Reads the number. It observes 2 if the read would wait.
+/// Reads the number. The observation is 2 if the read would have to wait.
 template <thread_scope Scope>
 struct read_number {
   __device__ static read<unsigned long long> run(void* cell) noexcept {

@@ -40,8 +40,8 @@ struct thread {
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& memory) noexcept {
-    // The thread computes addresses before the first action and digits after the last one, so that actions directly follow each
-    // other.
+    // The thread computes addresses before the first action and digits after the last action, so that nothing comes between the
+    // actions.
     void* const cell[] = {memory.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }
@@ -82,7 +82,7 @@ template <int... Numbers>
 struct outcome {};
 
 /// The places of a test's threads. In `two_domains`, `two_devices` and `host_last`, the last thread is separate from the
-/// others; in `host_first`, the first one is. In `cluster_shared`, the flag is in shared memory (shared_memory.cuh), and the
+/// others; in `host_first`, the first thread is. In `cluster_shared`, the flag is in shared memory (shared_memory.cuh), and the
 /// first thread is in another block of the cluster. In `cluster_barrier`, the threads are in two blocks of a cluster, and all
 /// threads of these blocks pass a barrier; in `two_kernels`, the second thread is in a kernel that depends on the first
 /// thread's (asynchronous.cuh).

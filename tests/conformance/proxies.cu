@@ -3,7 +3,8 @@
 /// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and may overwrite memory that ordinary
 /// accesses used before a proxy fence. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
 ///
-/// The other proxies are not tested: alias would need a second mapping of the cells, and tensormap a tensor map.
+/// The other proxies are not tested: the alias proxy would need a second mapping of the cells, and the tensormap proxy would
+/// need a tensor map.
 #include "holds.cuh"
 
 #include <membar/bulk_copy.cuh>
@@ -33,7 +34,7 @@ struct fenced {
 };
 using any_fence = fenced<membar::proxy::async>;
 
-/// The thread's own place in shared memory; for the model, the cell is location x.
+/// The thread's own place in shared memory. In the model's version, the cell is location x.
 constexpr model::variable place = model::shared(y);
 
 /// Writes 2 and then 1 to the thread's own place in shared memory, copies it to the cell in bulk, and observes which value

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shapes of litmus tests, as templates on their actions. Names of tests begin with herd's name of the shape.
+/// The shapes of litmus tests, as templates on their actions. Names of tests begin with herd's name for the shape.
 #pragma once
 
 #include "program.cuh"
@@ -46,12 +46,13 @@ template <class Read, class Write>
 struct load_buffering : shape<"LB", by<Read, Write>, finally<>, outcome<1, 1>, thread<see<x, Read>, at<y, Write>>,
                               thread<see<y, Read>, at<x, Write>>> {};
 
-/// A store, then a flag. A thread that sees the flag stores to the same location, and its store must be the last.
+/// A thread stores to a location and then sets a flag. Another thread that sees the flag stores to the same location, and its
+/// store must come last.
 template <class Release, class Acquire>
 struct store_after_flag : shape<"S", by<Release, Acquire>, finally<x>, outcome<1, 2>,
                                 thread<at<x, store_weak<2>>, at<y, Release>>, thread<see<y, Acquire>, at<x, store_weak<1>>>> {};
 
-/// Two stores to one location: one after a store to the other location, and one before a load of it.
+/// Two stores to one location: the first comes after a store to the other location, and the second comes before a load from it.
 template <class Write, class Second, class Other, class Read>
 struct store_against_load : shape<"R", by<Write, Second, Other, Read>, finally<y>, outcome<0, 2>,
                                   thread<at<x, Write>, at<y, Second>>, thread<at<y, Other>, see<x, Read>>> {};
@@ -73,7 +74,7 @@ struct read_to_write_causality
     : shape<"RWC", by<Write, Read, Between>, finally<>, outcome<1, 0, 0>, thread<at<x, Write>>,
             thread<see<x, both<Read, Between>>, see<y, Read>>, thread<at<y, both<Write, Between>>, see<x, Read>>> {};
 
-/// Message passing in two hops, the second of which may be at another scope.
+/// Message passing in two hops; the second hop may use another scope.
 template <class Release, class Acquire, class SecondRelease, class SecondAcquire>
 struct two_hops : shape<"ISA2", by<Release, Acquire, SecondRelease, SecondAcquire>, finally<>, outcome<1, 1, 0>,
                         thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, at<z, SecondRelease>>,
@@ -85,7 +86,7 @@ struct independent_reads : shape<"IRIW", by<Write, FirstRead, SecondRead>, final
                                  thread<at<y, Write>>, thread<see<x, FirstRead>, see<y, SecondRead>>,
                                  thread<see<y, FirstRead>, see<x, SecondRead>>> {};
 
-/// Two reads of one location, one after the other.
+/// Two reads of the same location, one after the other.
 template <class Write, class Read>
 struct coherent_reads
     : shape<"CoRR", by<Write, Read>, finally<>, outcome<1, 0>, thread<at<x, Write>>, thread<see<x, Read>, see<x, Read>>> {};
@@ -96,7 +97,7 @@ struct release_sequence
     : shape<"RelSeq", by<Release, Update, Acquire>, finally<>, outcome<1, 2, 0>, thread<at<x, store_weak<>>, at<y, Release>>,
             thread<see<y, Update>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {};
 
-/// Two updates that both read the old value: one of them is lost.
+/// Two updates both read the old value, so one of them is lost.
 template <class Update, class Other = Update>
 struct lost_update : shape<"Atomicity", by<Update, Other>, finally<>,
                            std::conditional_t<observations<Update> == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,

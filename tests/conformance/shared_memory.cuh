@@ -4,8 +4,8 @@
 ///
 /// ptxas expands many atomic instructions in shared memory into loops. If the instruction's own acquire is before that loop,
 /// the reader may get data from its L1 cache that was filled in before the loop's last read. This shows only if the loop takes
-/// many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in
-/// the reader's L1 cache. Instances take turns: each block runs one instance at a time, in one round each.
+/// many iterations. Therefore, some other threads write to the flag at the same time, and others keep the data's line in the
+/// reader's L1 cache. Instances take turns: each block runs a single instance at a time, which takes one round.
 #pragma once
 
 #include "holds.cuh"
@@ -67,8 +67,8 @@ struct flag_value<T> {
   }
 };
 
-/// How an action sets a flag in shared memory, or polls it: the action's call, with the values of a flag. `inverted`: the flag
-/// is set by lowering it. `variable`: the flag is named as a variable instead of a pointer about which the compiler has no
+/// How an action sets or polls a flag in shared memory: the action's call, with the values of a flag. `inverted`: the flag is
+/// set by lowering it. `variable`: the flag is named as a variable instead of a pointer about which the compiler has no
 /// information. `compared`: the flag is set only if no other thread changes it meanwhile.
 template <class Action>
 struct flag_by;
@@ -181,7 +181,7 @@ template <class T>
 
 /// Loads the word into the L1 cache.
 __device__ inline void fill_cache(const unsigned* word) noexcept {
-  if (membar::load_weak(word) == 0xffffffffU) {  // No round has this value, but without a use ptxas would remove the load.
+  if (membar::load_weak(word) == 0xffffffffU) {  // No round has this value, but ptxas would remove an unused load.
     __nanosleep(1);
   }
 }
@@ -192,7 +192,7 @@ __device__ inline void pause(unsigned clocks) noexcept {
   }
 }
 
-/// Polls until `done()` returns true. Returns false if the run's time is over.
+/// Polls until `done()` returns true. Returns false if the run's time is up.
 template <class Done>
 [[nodiscard]] __device__ inline bool polled(const membar::litmus::instance_cells& at, Done done) {
   for (unsigned polls = 1; !done(); ++polls) {
@@ -340,7 +340,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       const bool rests = (litmus::detail::clock_cycles() & 0x6000U) == 0;
       if (!rests && lane < quarter >> random % 9) {
         flag_type& flag = flags[home_in<Test>(view.layout.seed, round) == flag_home::writer ? 1 : 0];
-        if constexpr (set_by::compared) {  // A release waits for the other stores, and the flag would change in the meantime.
+        if constexpr (set_by::compared) {  // A release waits for the other stores, and the flag would change during this time.
           membar::atomic_ref<flag_type, device>(flag).fetch_add(0, membar::relaxed);
         } else {
           value::disturb(flag, lane, odd);

@@ -42,7 +42,7 @@ class suite {
 
   void add(placed_test test) { tests_.push_back(std::move(test)); }
 
-  /// Adds a guarantee. If the test already exists, it gets the controls that it lacks.
+  /// Adds a guarantee. If the test already exists, only the controls that it does not have yet are added.
   void add(guarantee row) {
     const auto known = std::ranges::find(guarantees_, row.test, &guarantee::test);
     if (known == guarantees_.end()) {

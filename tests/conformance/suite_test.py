@@ -35,7 +35,7 @@ def path_of(file):
 
 
 def flat(text):
-    """Returns the text on one line, without comment signs."""
+    """Returns the text on one line, without comment markers."""
     return " ".join(re.sub(r"^\s*//+", "", text, flags=re.MULTILINE).split())
 
 
@@ -84,7 +84,7 @@ class Words(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    """Checks that the table and the suite cover each other."""
+    """Checks that every test in the suite belongs to the table, and that every row of the table has tests."""
 
     def test_each_row_has_tests(self):
         for row, found in table.rows_of(listed()):
@@ -116,9 +116,9 @@ class Rows(unittest.TestCase):
                                   "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
-# The form in which the tests write each call. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share
-# their function, which takes the operation as a parameter, with one of these calls, so they need only one test with a release
-# and one with an acquire, at device scope.
+# How each call appears in the tests' names. The calls here have a test for each order at each scope. A call in ONE_SCOPE shares its
+# function, which takes the operation as a parameter, with one of these calls, so it needs only one test with a release and one with an
+# acquire, at device scope.
 EACH_SCOPE = {
     "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -182,7 +182,7 @@ class Orders(unittest.TestCase):
             self.assertEqual(set(), known - found, f"{header} has no such calls")
 
     def assert_tested(self, header, name, order, scope, pattern):
-        """Relaxed calls order nothing, so no guarantee can test them; the controls contain them."""
+        """Relaxed calls do not order anything, so no guarantee can test them; the controls contain them."""
         tests = (t["test"] for t in listed()["tests"]) if order == "relaxed" else held()
         self.assertTrue(any(re.search(pattern, t) for t in tests), f"no test of {header}: {name}({order}) at {scope} scope")
 
@@ -202,7 +202,7 @@ class Orders(unittest.TestCase):
 
 
 class Mutants(unittest.TestCase):
-    """Checks that the mutants are patches of the current headers."""
+    """Checks that the mutants can be applied to the current headers."""
 
     def test_each_patch_applies_once_and_changes_the_header(self):
         for mutant in mutants.MUTANTS:
@@ -226,7 +226,7 @@ class Mutants(unittest.TestCase):
 
     @staticmethod
     def campaign(*lines, skipped=()):
-        """Makes a campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
+        """Creates a campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
         tests = [{"test": name, "verdict": "observed", "weak": rate, "rate": rate, "parameters": text} for name, _, rate, text in lines]
         tests += [{"test": name, "verdict": "skipped", "weak": 0, "rate": 0, "parameters": ""} for name in skipped]
         names = sorted({g for _, held, _, _ in lines for g in held})
@@ -286,7 +286,7 @@ class Mutants(unittest.TestCase):
 
 
 def fake_results(folder):
-    """Makes a fake campaign and a fake hunt: one guarantee is broken, and one control was not observed."""
+    """Creates a fake campaign and a fake hunt, in which one guarantee is broken and one control was not observed."""
     rows = listed()["guarantees"]
     tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7}]
     here = next(control for control in rows[0]["controls"] if table.place_of(control) == table.place_of(rows[0]["test"]))
@@ -303,7 +303,7 @@ def fake_results(folder):
 
 
 class Table(unittest.TestCase):
-    """Checks that the page's tables show the values in the JSON."""
+    """Checks that the page's tables show the values from the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -362,7 +362,7 @@ class Table(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """Checks that the tables of docs/conformance.md are up to date."""
+    """Checks that the tables in docs/conformance.md are up to date."""
 
     def test_the_page_is_up_to_date(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file, mock.patch.object(sys, "argv", ["table.py", "--check", file.name]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the tables of docs/conformance.md from the suite's list of tests and from the JSON of its runs.
+"""Writes the tables in docs/conformance.md from the suite's list of tests and from the JSON that its runs wrote.
 
 usage: table.py [--check] [--page FILE] [--results JSON]... LIST
 

@@ -51,8 +51,8 @@ void add_type(const adding& to) {
                message_passing<fetch_update<device, relaxed, 1, T>, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// After `Before`, the writer's operation makes the value 1; the reader applies the same operation in a way that changes
-/// nothing.
+/// After `Before`, the writer's operation changes the value to 1; the reader applies the same operation in a way that does not
+/// change the value.
 template <update_kind Kind, int One, int Nothing, class T = unsigned, class Before = void>
 void add_update(const adding& to) {
   using set = after<ignored<update<Kind, device, release, One, T>>, Before>;

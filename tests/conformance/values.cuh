@@ -30,7 +30,7 @@ struct number {
   }
 };
 
-/// Sixteen bytes with two halves. Both halves hold the same number unless an access was torn.
+/// Sixteen bytes, in two halves. Both halves hold the same number unless an access was torn.
 struct alignas(16) quad {
   unsigned long long low;
   unsigned long long high;

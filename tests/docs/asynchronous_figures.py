@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables of docs/asynchronous_copies.md from results of bench/asynchronous and of the conformance suite; see figures.py."""
+"""Makes the tables in docs/asynchronous_copies.md from the results of bench/asynchronous and the conformance suite; see figures.py."""
 
 WAYS = ("ptx", "cuda", "cuda_barrier", "cooperative_groups", "ptx_bulk", "cuda_memcpy_async", "atomicAdd", "atomicCAS", "volatile")
 

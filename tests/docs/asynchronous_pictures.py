@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws the two pictures of docs/asynchronous_copies.md.
+"""Draws the two pictures for docs/asynchronous_copies.md.
 
 usage: asynchronous_pictures.py [--check]
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the code blocks of the documentation as one translation unit.
+"""Compiles the code blocks in the documentation as one translation unit.
 
     extract_snippets.py --root folder --output unit.cu page.md... [-- compiler flag...]
 
 A ```cpp block whose first line is an #include is a complete file: it gets its own namespace, or is placed at global scope if it specialises
 a template. Any other ```cpp block is a sequence of statements: it becomes the body of a function that sees the page's previous block.
-Blocks of other languages (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile by itself) are ignored. Errors name the page
-and its line.
+Blocks in other languages (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile by itself) are ignored. Errors name the page
+and the line.
 """
 import argparse
 import pathlib

@@ -4,8 +4,9 @@
 
 usage: figures.py [--check] [--root FOLDER]
 
-A table of figures is between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES lists the tables of each page. Figures in prose are
-written into the sentences of SAYS, each `{}` of which is a figure. The guide's sentences are in guide_figures.py. Every result names the
+A table of figures is between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES lists the tables on each page. Figures in prose are
+written into the sentences in SAYS; each `{}` in a sentence is a figure. The guide's sentences are in guide_figures.py. Every result names
+the
 headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than this rule are
 in OLDER, a list to which nothing may be added. docs/measurements/README.md lists them, and a page that links to one of them
 also links to that list, with a sentence that says so. A measured figure that is neither in a table nor in such a sentence is an
@@ -44,7 +45,7 @@ OLDER = {
 
 
 class Results:
-    """The contents of docs/measurements, and the files from which a table was made."""
+    """The contents of docs/measurements, together with the files from which a table was made."""
 
     def __init__(self, folder):
         self.folder, self._used, self._cases = folder, [], {}
@@ -190,7 +191,7 @@ def bugs(results):
 
 
 def witnessed(folder, file):
-    """Returns how often the entries of a folder failed on a GPU when their threads were delayed."""
+    """Returns how often the entries in a folder failed on a GPU when their threads were delayed."""
     def made(results):
         lines = []
         for name, told in results.read(file)["entries"].items():
@@ -283,7 +284,7 @@ def pattern_of(sentence):
 
 
 def said(page, text, results, sentences):
-    """Returns the page with the figures of its results in these sentences, whose line breaks may be anywhere."""
+    """Returns the page with the figures from its results in these sentences. A sentence may contain line breaks anywhere."""
     for sentence, made in sentences.items():
         found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:
@@ -315,7 +316,7 @@ def unnamed(folder):
 
 
 def unsaid(root):
-    """Yields the pages that link to a result without headers but do not mention that."""
+    """Yields the pages that link to a result without headers but do not mention that it names none."""
     older = [f"{machine}/{name}.json" for machine, names in OLDER.items() for name in names]
     for page in sorted(root.glob("docs/**/*.md")):
         text = page.read_text(encoding="utf-8")
@@ -338,7 +339,7 @@ def main():
         results = Results(folder)
         new = said(page, text, results, SAYS.get(page, {}))
         if "<!-- figures.py: sources -->" not in text:
-            results = Results(folder)  # A table names the files of its own figures.
+            results = Results(folder)  # A table names the files that contain its figures.
         new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
             wrong.append(f"{page} does not match its results: run tests/docs/figures.py")

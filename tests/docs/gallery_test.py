@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the gallery of the site shows every litmus test of the catalogue, with its verdict, its reason and its family."""
+"""Checks that the site's gallery shows every litmus test in the catalogue, with its verdict, its reason and its family."""
 import pathlib
 import re
 import sys

@@ -14,7 +14,7 @@ FENCES = "h200/fence_cost"
 
 
 def short(value, digits=3):
-    """Formats a figure with three digits, or with all digits before the point: 0.23, 4.05, 31.4, 266, 10,669."""
+    """Formats a figure with three digits, or with all digits before the decimal point if there are more: 0.23, 4.05, 31.4, 266, 10,669."""
     if value == 0:
         return "0"
     if abs(value) >= 10 ** (digits - 1):
@@ -34,7 +34,7 @@ def fence(results, scope, order, stores, arm="membar"):
 
 
 def beside(results, victim, noise="none", arm=None, file=X2):
-    """Returns the nanoseconds of a fence or another victim, by itself or during other kernels' traffic."""
+    """Returns the nanoseconds of a fence or another victim, on its own or during other kernels' traffic."""
     return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
 
 

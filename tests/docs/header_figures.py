@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The figures of the reference and of the tools' pages, taken from results in docs/measurements, for figures.py. A table row with a figure
-for each {} is treated as a sentence. `at` makes figures from some cases of a file.
+"""The figures in the reference and on the tools' pages, taken from the results in docs/measurements, for figures.py. A table row with a
+figure for each {} is treated as a sentence. `at` makes figures from some of the cases in a file.
 """
 import fnmatch
 import pathlib
@@ -154,8 +154,8 @@ def kept_by_run(r):
 
 
 def beside_by_hand(r):
-    """Returns the largest difference, in percent, between programs whose move is kept and the same programs with kernels
-    moved by hand."""
+    """Returns the largest difference in speed, in percent, between programs whose move is kept and the same programs with kernels moved by
+    hand."""
     return [f'{max(100 * abs(1 - program["gains"][0] / program["gain_by_hand"]) for program in kept_by_run(r) if program.get("gain_by_hand")):.1f}']
 
 
@@ -290,8 +290,8 @@ def largest_at_first(results, kind):
 
 
 def by_turns(results):
-    """Returns how much longer the operations take if all lanes attempt them at once instead of in turn, for blocks of eight
-    warps with one object each."""
+    """Returns how much longer the operations take if all lanes attempt them at once instead of in turn, for blocks of eight warps with one
+    object per block."""
     cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
     return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 

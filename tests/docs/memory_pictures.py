@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws pictures of the kinds of memory, for docs/memory_guide.md.
+"""Draws the pictures of the kinds of memory for docs/memory_guide.md.
 
 usage: memory_pictures.py [--check]
 

@@ -11,7 +11,7 @@ import tempfile
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "from_0.2_to_0.3.sed"
 
-# Parts of a program that compile with version 0.2.
+# Parts of a program that compiles with version 0.2.
 PARTS = {
     "vector": """#include <membar/atomic.hpp>
 using four = membar::vector<float, 4>;

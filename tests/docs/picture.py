@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws pictures for the documentation: boxes, arrows and words as SVG, on their own panel, so that the page's background
+"""Draws pictures for the documentation: boxes, arrows and words as SVG. Each picture has its own background, so that the page's background
 does not matter."""
 
 import argparse
@@ -61,7 +61,7 @@ class Picture:
 
 
 def draw(program, about, pictures):
-    """Writes `pictures`, SVG texts by name. With --check, reports the pictures that are out of date instead. Returns the exit
+    """Writes `pictures`, which maps names to SVG texts. With --check, reports the pictures that are out of date instead. Returns the exit
     status for `program`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if a picture is out of date")

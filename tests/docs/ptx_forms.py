@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the table of docs/ptx_forms.md: each PTX form that orders, copies, waits or affects caches, and its function or the reason why
+"""Writes the table in docs/ptx_forms.md: each PTX form that orders, copies, waits or affects caches, and its function or the reason why
 there is none.
 
 usage: ptx_forms.py --write|--check [<folder cuda/__ptx of a CCCL>]
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "ptx_forms.md"
 BEGIN, END = "<!-- ptx_forms.py -->\n", "<!-- end -->\n"
 
-# Instructions that compute in registers, read special registers or end a thread. They do not order, copy or wait.
+# Instructions that compute in registers, read special registers or end a thread. These instructions do not order, copy or wait.
 REGISTERS_ONLY = {"bfind", "bmsk", "exit", "mov", "prmt", "setmaxnreg", "shfl", "shl", "shr", "trap"}
 
 TENSOR = ("none: use `cuda::ptx` for typed boxes, gather and scatter, together with [membar's barriers and fences](asynchronous_copies.md#tensor-copies). `cuda::ptx` does not "

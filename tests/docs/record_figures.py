@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the table of docs/record.md from the results of bench/check/record_frameworks.py. TABLES contains the table by page and
-name, for figures.py."""
+"""Makes the table in docs/record.md from the results of bench/check/record_frameworks.py. TABLES lists the table by page and name, for
+figures.py."""
 import collections
 import re
 
 from start_tables import table
 
-FILES, FILE_OF_TWO = ("h200/record_frameworks", "h200/record_numba"), "h200-x2/record_frameworks"  # later files replace steps
+FILES, FILE_OF_TWO = ("h200/record_frameworks", "h200/record_numba"), "h200-x2/record_frameworks"  # later files replace steps in earlier files
 PROGRAMS = {  # the steps of record_frameworks.py
     "nvcc": "a program compiled by nvcc, with cooperative groups, a table of pointers and a graph",
     "attach": "one of its kernels without PTX, with `membar-check attach`",

@@ -6,7 +6,7 @@ usage: reference_pages.py [--root FOLDER]
 
 Every header of include/membar outside of base/ and detail/ must be named by its path, such as `sync/ticket_lock.cuh`, in a heading or a
 table row of a page in docs/headers. A ```cpp block of that page must include it; extract_snippets.py compiles these blocks. If the header
-needs a package that may be missing, a ```c++ block is enough. Each page must list the costs and the errors of the calls.
+needs a package that may be missing, a ```c++ block is enough. Each page must list the costs and errors of the calls.
 """
 import argparse
 import pathlib
@@ -14,7 +14,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = re.compile(r"symmetric/(nvshmem|nccl)_")  # Headers of a package that may be missing.
+PACKAGES = re.compile(r"symmetric/(nvshmem|nccl)_")  # Headers that need a package that may be missing.
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```", re.M | re.S)
 SECTIONS = {"what it costs": r"^\*\*Costs?\b|^#+ .*\b[Cc]ost", "which errors it has": r"^\*\*(Errors|Ends)\b|^#+ .*\b[Ee]rrors\b"}
 

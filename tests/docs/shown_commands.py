@@ -4,12 +4,12 @@
 
 usage: shown_commands.py [TOOL]
 
-A ```console block has commands, each after "$ " on its own line, followed by its output, and nothing else. A line of dots replaces any
-number of lines, and dots at the end of a line replace the rest of it. With the path of a tool, the script runs the commands that call it,
-in the root folder. Without a path, it runs the commands of the form `cat FILE`. The output of any other command depends on the
-machine, so its lines must be in a recorded file: the file in docs/measurements that the text before the block links to or,
-without a link, the file RECORDED. In RECORDED, the command precedes its lines, and no other lines may follow. Lines without a
-command must be recorded as well.
+A ```console block contains commands, each on its own line after "$ " and followed by its output, and nothing else. A line of dots stands
+for any number of lines, and dots at the end of a line stand for the rest of that line. With the path of a tool, the script runs the
+commands that call it, in the root folder. Without a path, it runs the commands of the form `cat FILE`. The output of any other command
+depends on the machine, so its lines must be in a recorded file: the file in docs/measurements that the text before the block links to or,
+without a link, the file RECORDED. In RECORDED, the command precedes its lines, and no other lines may follow. Lines without a command must
+be recorded as well.
 """
 import pathlib
 import re
@@ -39,7 +39,7 @@ def shown(page):
 
 
 def pattern(lines):
-    """Normalizes the output of a command, because numbers of seconds differ between runs."""
+    """Normalizes a command's output, because numbers of seconds differ between runs."""
     parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
              for line in lines.splitlines()]
     return re.sub(r"\b\d+\\\.\d\d\\ s\b", r"\\d+\\.\\d\\d s", "".join(parts))
@@ -54,7 +54,7 @@ def wrong(command, lines, recorded, tool):
         if said or result.returncode > 1:  # Exit status 1 means that membar-check reports a finding.
             return f"it exits with status {result.returncode} and prints: {said}"
         return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"
-    text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are markup of the page
+    text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the asterisks are the page's markup
     whole = rf"{re.escape('$ ' + command)}\n{pattern(lines)}(?=\n|\$ |\Z)" if recorded == RECORDED else pattern(lines)
     return None if re.search("^" + whole, text, re.MULTILINE) else f"{recorded.relative_to(ROOT)} does not have these lines"
 

@@ -39,7 +39,7 @@ def build(root, site):
 
 def run_mkdocs(said, words):
     """Ends this process as the command mkdocs would, with its output in the file. The process is a fork, because importing MkDocs takes
-    longer than most of these sites."""
+    longer than building most of these sites."""
     for stream in (1, 2):
         os.dup2(said.fileno(), stream)
     status = 1
@@ -59,7 +59,7 @@ class Site(unittest.TestCase):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def small(self, page):
-        """Makes a repository with the site's own files and one page, and returns MkDocs' output for it."""
+        """Creates a repository with the site's own files and a single page, and returns MkDocs' output for it."""
         root = self.folder / "small"
         shutil.rmtree(root, ignore_errors=True)
         for name in ("mkdocs.yml", "docs/site", "LICENSE"):
@@ -81,7 +81,7 @@ class Site(unittest.TestCase):
             nowhere.update(f"{page.name}: {loaded}" for loaded in LOADED.findall(text))
             links = {urllib.parse.unquote(link) for link in LINK.findall(text)}
             nowhere.update(f"{page.name}: {link}" for link in links if ":" not in link and not (page.parent / link).exists())
-        # The links of this page start at the root.
+        # The links on this page start at the root.
         self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})
 
     def test_a_link_to_a_source_leads_to_its_page(self):

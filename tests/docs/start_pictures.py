@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws the pictures of docs/start.
+"""Draws the pictures for docs/start.
 
 usage: start_pictures.py [--check]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the cost tables of docs/start, and a table of fences during stores, from the results in docs/measurements. TABLES lists them by
-page and name, for figures.py.
+"""Makes the cost tables in docs/start, and a table of fences during stores, from the results in docs/measurements. TABLES lists the tables
+by page and name, for figures.py.
 """
 
 

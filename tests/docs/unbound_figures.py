@@ -2,9 +2,9 @@
 """Finds measured figures in the pages that do not come from a result; see figures.py.
 
 A measured figure is a number with a unit of measurement, a decimal fraction that is not a version, or a number in a table cell if the
-table's header or the line before it names such a unit. Code does not count, nor do the tables that scripts write, nor the pages in WHOLE,
-which a test compares with their results. Figures that are not measurements, or that others measured, are in NO_RESULT, grouped by reason.
-An entry must be removed when its page no longer contains the figure.
+table's header or the line before the table names such a unit. Numbers in code, in tables that scripts write, and on the pages in WHOLE,
+which a test compares with their results, do not count. Figures that are not measurements, or that others measured, are listed in NO_RESULT,
+grouped by reason. An entry must be removed when its page no longer contains the figure.
 """
 import re
 
@@ -16,7 +16,7 @@ CELL = re.compile(r"[*~ ]*\d[\d,.]*(?:e-?\d+)?[* ]*(?:(?:[;,]|to) *\d[\d,.]*)*")
 BLOCKS = (re.compile(r"^( *)```.*?^\1```[^\n]*$", re.DOTALL | re.MULTILINE),
           re.compile(r"<!-- (?:figures|table|compilers)\.py.*?<!-- (?:end|compilers\.py ends)[^>]*-->", re.DOTALL),
           re.compile(r"<!-- what bench/(?:domains/page\.py writes of [^>]+|check/(?:decided_kernels\.py|sanitized_kernels\.py|large/library_calls\.py|indigo\.py(?: --explore)?) writes) -->.*?<!-- its end -->", re.DOTALL), re.compile(r"<!--.*?-->", re.DOTALL))
-# Versions of the toolkit, PTX, compute capabilities, drivers, this library and others, and sections of the PTX ISA.
+# Versions of the toolkit, PTX, drivers, this library and other libraries, compute capabilities, and sections of the PTX ISA.
 VERSIONS = set("0.1 0.2 0.3 2.11 2.16 2.28 3.0 3.25 3.3 3.5 3.9 5.0 7.0 7.5 7.8 8.0 8.1 8.3 8.4 8.5 8.6 8.7 8.8 8.9 9.0 9.1 9.2 9.3 9.4 9.5 10.0 12.0 12.1 12.3 12.4 12.6 12.8 12.9 13.0 13.5 14.2 26.10 580.159".split())
 WHOLE = re.compile(r"docs/(measurements/.*/.*|changelog|from_0.1_to_0.2|from_0.2_to_0.3)\.md")
 

@@ -127,8 +127,8 @@ TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_sync
             "put and small ran at the same time and received the same pointer: move both or neither.");
 }
 
-/// Like `pair`, but "small" ran twice: once before "put", and once concurrently with it, in a graph if `graph` is not 0. It had
-/// the pointer in some of these launches.
+/// Like `pair`, but "small" ran twice: once before "put", and once concurrently with it (in a graph if `graph` is not 0). In
+/// some of these launches, "small" received the pointer.
 records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsigned graph = 0) {
   records r = pair(4096);
   r.kernels = {{0, 2, 0, 1000, 2000, 1, 7}, {0, 1, graph, 1500, 1800, 0, 9}, {0, 1, 0, 100, 200, 0, 3}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the command membar-domains on programs that use a fake driver without a device.
+/// Runs the command membar-domains on programs that run with a fake driver and no device.
 #pragma once
 
 #include <gtest/gtest.h>

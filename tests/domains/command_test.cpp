@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command membar-domains and the library that it preloads, on programs that use a fake driver without a device.
+/// The command membar-domains and the library that it preloads, on programs that run with a fake driver and no device.
 #include "tests/domains/command_fixture.hpp"
 
 #include <dlfcn.h>
@@ -622,8 +622,8 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // This library is loaded after membar-domains' library; it would find itself if that library looked up the function on its
-  // behalf.
+  // This library is loaded after membar-domains' library. If membar-domains' library looked up the function on its behalf, it
+  // would find itself.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }

@@ -5,8 +5,8 @@
     entry_points.py cuda.h                            prints their symbols, one on a line
     entry_points.py cuda.h hooks.def not_hooked.txt   fails if a symbol is neither hooked nor listed with the reason
 
-A function counts if a parameter has one of the types below. A line of not_hooked.txt has a regular expression that matches symbols, a
-colon, and the reason.
+A function counts if a parameter has one of the types below. Each line in not_hooked.txt consists of a regular expression that matches
+symbols, a colon, and the reason.
 """
 import re
 import sys

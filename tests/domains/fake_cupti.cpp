@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// CUPTI without a device. When it is flushed, it returns the records of 20 short kernels that run alone and of 20 that
-/// run concurrently with "ncclDevKernel_fake". The kernels that run alone are 2 µs apart; the concurrent kernels are 3 µs
-/// apart. With FAKE_CUPTI_MANY, there are 100 of each. With FAKE_CUPTI_PUTS, it instead returns a launch of "put" during
-/// which the kernels are 2 µs apart, and a later launch during which they are 3 µs apart; FAKE_CUPTI_FILLS makes
-/// the later launch occupy the fake driver's whole device. FAKE_CUPTI_BUSY makes CUPTI fail, as if another profiler used it.
+/// CUPTI without a device. When it is flushed, it returns the records of 20 short kernels that run alone and of 20 short
+/// kernels that run concurrently with "ncclDevKernel_fake". The kernels that run alone are 2 µs apart; the concurrent kernels
+/// are 3 µs apart. With FAKE_CUPTI_MANY, there are 100 of each. With FAKE_CUPTI_PUTS, it instead returns a launch of "put"
+/// during which the kernels are 2 µs apart, and a later launch during which they are 3 µs apart; FAKE_CUPTI_FILLS makes the
+/// later launch occupy the fake driver's whole device. FAKE_CUPTI_BUSY makes CUPTI fail, as if another profiler used it.
 #include <cupti.h>
 
 #include <cstdint>
@@ -94,7 +94,7 @@ FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   };
   std::uint64_t now = 1'000'000;
   if (std::getenv("FAKE_CUPTI_PUTS") != nullptr) {
-    // The later launch's record comes first, because a kernel's record may arrive before the record of a kernel that ended
+    // The later launch's record comes first, because a kernel's record can arrive before the record of a kernel that ended
     // earlier.
     for (unsigned launch = 2; launch >= 1; --launch) {
       auto k = kernel("put", 9, launch * 10'000'000 - 100, launch * 10'000'000 + 100'000);

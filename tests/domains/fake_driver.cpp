@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for the tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE, a
+/// A driver without a device: libcuda.so.1 for the tests of membar-domains and membar-check record. With FAKE_DRIVER_BARE, a
 /// launch has no effect at all. The driver writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
-/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms; any other
+/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. Each stream has its own clock: "put" takes 1 ms; any other
 /// kernel takes 10 µs while a put of domain 0 runs in another stream, and 4 µs otherwise; "large" takes 16 µs more. Addresses
 /// from 0x20000000 belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap.
-/// Allocations of cuMemAlloc start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several
-/// processes share memory of cuMemCreate, each process has its own contents. The stream 0x3000 is being captured. The kernel
+/// Allocations from cuMemAlloc start at 0x60000000 and have their own sizes; reserved addresses start at 0x70000000. If several
+/// processes share memory from cuMemCreate, each process has its own contents. The stream 0x3000 is being captured. The kernel
 /// "put" has an int and three pointers in an array.
 #include <cuda.h>
 #include <sys/mman.h>
@@ -66,7 +66,7 @@ std::map<CUstream, double> clocks;
 std::vector<put> puts;
 CUgraph_st captured;
 
-/// Handles of destroyed functions and nodes are reused.
+/// The handles of destroyed functions and nodes are reused.
 std::deque<CUfunction> functions, free_functions;
 std::vector<CUgraphNode> free_nodes;
 CUgraphNode new_node(const CUgraphNode_st& of) {
@@ -79,7 +79,7 @@ CUgraphNode new_node(const CUgraphNode_st& of) {
   return node;
 }
 
-/// A copy with its own nodes.
+/// Returns a copy with its own nodes.
 CUgraph copy_of(CUgraph graph) {
   auto* const out = new CUgraph_st;
   std::map<CUgraphNode, CUgraphNode> copies;
@@ -109,7 +109,7 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// With FAKE_DRIVER_MEETS, a launch returns only after another concurrent launch.
+/// With FAKE_DRIVER_MEETS, a launch returns only after another launch has been made concurrently.
 void meet() {
   static std::barrier<> both(2);
   if (number("FAKE_DRIVER_MEETS", 0) != 0) {
@@ -272,8 +272,8 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
-/// Returns the size of each parameter in bytes, from the file FAKE_DRIVER_PARAMETERS, each line of which contains a kernel and
-/// its sizes.
+/// Returns the size of each parameter in bytes, from the file FAKE_DRIVER_PARAMETERS. Each line in this file contains a kernel
+/// and its sizes.
 namespace {
 std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
   const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
@@ -527,7 +527,7 @@ FAKE CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) 
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t, CUstream) {
-  if (number("FAKE_DRIVER_STALLS", 0) == 0) {  // Otherwise the stream does not get here.
+  if (number("FAKE_DRIVER_STALLS", 0) == 0) {  // With a stall, the stream never gets here.
     __atomic_store_n(reinterpret_cast<unsigned*>(to), value, __ATOMIC_RELEASE);
   }
   return CUDA_SUCCESS;
@@ -607,7 +607,7 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = new CUevent_st;
   return CUDA_SUCCESS;
 }
-/// Returns whether an event waits for space in the queue of stream 0x7000, which a launch into another stream frees.
+/// Whether an event is waiting for space in the queue of stream 0x7000. A launch into another stream frees the space.
 namespace {
 std::atomic<int> waits_for_room{0};
 }
@@ -698,7 +698,7 @@ FAKE CUresult cuGraphAddConditional(CUgraph graph) {
   graph->nodes.push_back(new CUgraphNode_st{.type = CU_GRAPH_NODE_TYPE_CONDITIONAL});
   return CUDA_SUCCESS;
 }
-/// A conditional node, whose body is a graph that the caller fills.
+/// Adds a conditional node. Its body is a graph that the caller fills.
 FAKE CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t,
                                 CUgraphNodeParams* parameters) {
   *node = new CUgraphNode_st{.type = parameters->type, .child = new CUgraph_st};
@@ -850,7 +850,7 @@ FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   run_nodes(graph, stream);
   return CUDA_SUCCESS;
 }
-/// The driver chooses the encoding of a tensor map. Here the encoding is the input, reordered and scrambled.
+/// The driver chooses the encoding of a tensor map. Here, the encoding is the input, reordered and scrambled.
 namespace {
 CUresult encode(CUtensorMap* map, unsigned kind, void* address, std::uint64_t first_extent) {
   auto* const words = reinterpret_cast<std::uint64_t*>(map);

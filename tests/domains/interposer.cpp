@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Another library that intercepts cuLaunchKernel, to be preloaded. It writes "seen" to the file FAKE_DRIVER_LOG. It then calls
-/// the next function that the loader finds or, with INTERPOSER_ASKS_DRIVER, the function in libcuda.so.1.
+/// Another preloaded library that intercepts cuLaunchKernel. The function writes "seen" to the file FAKE_DRIVER_LOG. It then
+/// calls the next function that the loader finds or, with INTERPOSER_ASKS_DRIVER, the function in libcuda.so.1.
 #include <cuda.h>
 #include <dlfcn.h>
 

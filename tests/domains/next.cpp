@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A library with its own getpid, to be preloaded. It ends the program with status 9 if the loader's next getpid is this
+/// A preloaded library with its own getpid. The library ends the program with status 9 if the loader's next getpid is the
 /// library's own.
 #include <dlfcn.h>
 #include <unistd.h>

@@ -15,8 +15,8 @@ using namespace membar_domains;
 
 std::string put_is_remote(std::uint32_t, const std::string& name) { return name == "put" ? "known" : ""; }
 
-/// Ten chains of 2 µs kernels, which are 1 µs apart when they run alone. During a put in stream 2, which runs in the last
-/// `beside` chains, they are 4 µs apart.
+/// Ten chains of 2 µs kernels. The kernels are 1 µs apart when they run alone, and 4 µs apart during a put in stream 2. A put
+/// runs during each of the last `beside` chains.
 records chain(std::uint32_t graph, int beside = 5) {
   records r;
   r.names = {{0, "small"}, {1, "put"}};
@@ -144,8 +144,8 @@ TEST(overlap, the_list_distinguishes_kernels_of_one_short_name) {
   EXPECT_NE(list.find("\nremote ^void apply<neg>\\(int\\)$  # peer"), std::string::npos) << list;
 }
 
-/// The chain, in which every kernel and the put have the same name: the puts are launches 1001 to 1005, and every other launch
-/// comes before them.
+/// The chains, but every kernel has the same name as the puts. The puts are launches 1001 to 1005, and all other launches come
+/// before them.
 records one_name() {
   records r = chain(0);
   r.names = {{0, "copy"}};
@@ -254,8 +254,8 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
             "put is already isolated in another domain: there is nothing to move. Meanwhile 100 boundaries of other kernels "
             "still took longer, by 0.30 ms in 0.60 ms, which moving kernels to another domain does not recover.");
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
-  // During a kernel that is to be moved, only kernels that are concurrent with it count. Kernels that are concurrent with the
-  // first one do not count as running alone.
+  // Only kernels that are concurrent with a kernel that is to be moved count as delayed by it. Kernels that are concurrent with
+  // the isolated kernel do not count as running alone.
   r.names[2] = "store";
   const auto remote = [](std::uint32_t, const std::string& name) { return std::string(name == "small" ? "" : "known"); };
   r.kernels[r.kernels.size() - 1].name = 2;
@@ -263,7 +263,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   EXPECT_EQ(report.boundaries.at(0).beside, 10U);
   EXPECT_EQ(report.boundaries.at(0).alone, 50U);
   EXPECT_TRUE(sentence(report).starts_with("store delays 10 boundaries")) << sentence(report);
-  r.kernels.back() = {0, 2, 0, 10, 20, 2};  // The other kernel did not run concurrently with any.
+  r.kernels.back() = {0, 2, 0, 10, 20, 2};  // The other kernel did not run concurrently with any kernel.
   EXPECT_TRUE(sentence(find_overlaps(r, remote)).starts_with("put is already isolated in another domain"))
       << sentence(find_overlaps(r, remote));
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U);
@@ -300,7 +300,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
 
 TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
   records r = chain(0);
-  // Ten launches that waited because the host was late, far from any put: together they waited longer than all launches that
+  // Ten launches, far from any put, that waited because the host was late. Together, they waited longer than all launches that
   // waited because of a put.
   std::uint64_t now = 100'000'000;
   for (int k = 0; k < 11; ++k) {

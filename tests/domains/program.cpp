@@ -14,7 +14,7 @@
 /// * thread: a thread with the smallest stack; fork: a child process that exits; room: a thread whose event waits for another
 ///   thread's launch; race: many put and small kernels concurrently; race/two: the same in two contexts;
 /// * check/...: kernels with pointers; exit=<status>; abort.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call functions that are now deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Older programs call functions that are now deprecated.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -44,7 +44,7 @@ extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, c
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
-/// A function of the fake driver. With the real driver, making such a node takes many more calls.
+/// A function of the fake driver. With the real driver, creating such a node takes many more calls.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
 extern "C" bool fakeHasSettled();
@@ -242,8 +242,8 @@ int main(int count, char** words) {
       first.join();
       second.join();
     } else if (word ==
-               // Runs put and small kernels concurrently, until the way in which puts are launched has stayed the same for a
-               // long time, or for 30 seconds.
+               // Runs put and small kernels concurrently until the way in which puts are launched has not changed for a long
+               // time, but for at most 30 seconds.
                "steady") {
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
@@ -269,7 +269,7 @@ int main(int count, char** words) {
         driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
       }
       std::fprintf(stderr, "local: over\n");
-    } else if (word == "fork/busy") {  // Child processes of a process whose other thread is in the library most of the time.
+    } else if (word == "fork/busy") {  // Creates child processes while another thread is mostly executing library code.
       std::atomic<bool> stop = false;
       std::thread busy([&] {
         while (!stop) {
@@ -319,9 +319,9 @@ int main(int count, char** words) {
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
     } else if (word.starts_with("check/")) {
-      // Kernels with the names in the fake CUPTI. One sets a flag at device scope, and the other waits for it at system scope.
-      // Each gets its own pointer (apart); both get the same one (shared, or only at the tenth launch: late); or one gets the
-      // pointer in a table (table; local/table: a table of the other kernel).
+      // Kernels with the names that the fake CUPTI uses. One kernel sets a flag at device scope, and the other waits for it at
+      // system scope. Each kernel gets its own pointer (apart); both get the same pointer (shared, or only at the tenth launch:
+      // late); or one kernel gets the pointer in a table (table; local/table: a table of the other kernel).
       const std::string which = word.substr(6);
       CUmodule module = nullptr;
       driver.load(&module,
@@ -366,7 +366,7 @@ int main(int count, char** words) {
       } else if (word == "exchange" || word == "parameters") {
         result = driver.set_node(exec, node, &p);
       }
-    } else if (word.starts_with("graph=")) {  // put in a graph that is passed to the function with this name.
+    } else if (word.starts_with("graph=")) {  // Puts `put` into a graph that is passed to the function with this name.
       const std::string name = word.substr(6);
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
@@ -386,7 +386,7 @@ int main(int count, char** words) {
                    ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
                : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
                                              : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
-    } else if (word.starts_with("set=")) {  // Replaces small by put in an executable graph, with the function of this name.
+    } else if (word.starts_with("set=")) {  // Replaces small with put in an executable graph, using this function.
       const std::string name = word.substr(4);
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code that all calls of the fake runtime and driver share.
+/// Code that is shared by all functions of the fake runtime and driver.
 #pragma once
 
 #include "fake_cuda.hpp"
@@ -20,7 +20,7 @@ inline constexpr std::string_view wrapped = "__wrap_";
 /// Returns the failure that the test has planned for this call, or success.
 [[nodiscard]] cudaError_t planned(std::string_view call);
 
-/// Answers one call at a time: with the planned failure, with the value that `body` returns, or with success. As in CUDA, a
+/// Handles one call at a time. The result is the planned failure, the value that `body` returns, or success. As in CUDA, a
 /// failure is remembered.
 [[nodiscard]] cudaError_t answer(auto body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);

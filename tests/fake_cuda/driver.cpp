@@ -18,7 +18,7 @@ namespace fake_cuda {
 
 namespace driver {
 
-/// The same as `answer`, for the driver, whose codes are the same as the runtime's.
+/// The same as `answer`, but for the driver, whose error codes are the same as the runtime's.
 CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
   return static_cast<CUresult>(fake_cuda::answer(body, name));
 }
@@ -94,7 +94,7 @@ CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGeneri
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
   return answer([&] {
-    // Converts this range back to the process's own memory, so that it can be freed as such.
+    // Turns this range back into ordinary memory of the process, so that it can be freed as such.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
   });
@@ -137,7 +137,7 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
 bool has_flag(CUpointer_attribute attribute, CUdeviceptr pointer) {
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && !now().mapped.contains(pointer);
 }
-/// Returns the driver's data on an address in an allocation.
+/// Returns the driver's data about an address in an allocation.
 CUresult attribute_of_allocation(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
   const std::lock_guard lock(now().mutex);
   const auto after = now().sizes.upper_bound(reinterpret_cast<const void*>(pointer));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A fake CUDA runtime and driver that answers every CUDA call of a test program with values that the test sets. With it, tests
-/// can check the host headers' decisions without a GPU, for any number of devices, with any limits, and with failing calls.
+/// A fake CUDA runtime and driver that answers every CUDA call in a test program with values that the test sets. With this
+/// fake, tests can check the decisions of the host headers without a GPU, for any number of devices, with any limits, and with
+/// failing calls.
 ///
 /// A program gets the fake by linking with the target `fake_cuda`. Each test starts with a new `machine`.
 #pragma once
@@ -57,21 +58,21 @@ struct device {
   std::map<cudaDeviceAttr, int> attributes;  ///< The driver rejects attributes that are not in this list.
   int blocks_per_multiprocessor = 2;
   bool virtual_memory = true;
-  bool shares_files = true;             ///< Memory sharing between processes with file descriptors.
-  bool shares_fabric = false;           ///< Memory sharing between processes with fabric handles.
+  bool shares_files = true;             ///< Sharing memory between processes through file descriptors.
+  bool shares_fabric = false;           ///< Sharing memory between processes through fabric handles.
   unsigned host_capabilities = 0;       ///< The atomics that a partially capable link to the host supports.
   std::size_t persisting_l2_limit = 0;  ///< cudaLimitPersistingL2CacheSize
-  std::vector<std::size_t> limits_set;  ///< Every value to which this limit was set.
+  std::vector<std::size_t> limits_set;  ///< All values to which this limit was set.
   std::set<const void*> loaded;         ///< the kernels that are loaded on the device
 };
 
-/// The state that CUDA keeps for a kernel.
+/// The state that CUDA has for a kernel.
 struct kernel {
   std::size_t static_shared_bytes = 0;
   int max_dynamic_shared_bytes = 48 * 1024;
   bool non_portable_clusters = false;
   std::string name;
-  int compiled_cluster = 0;  ///< The cluster size in x with which it was compiled.
+  int compiled_cluster = 0;  ///< The cluster size in x with which the kernel was compiled.
 };
 
 /// The shape in the last occupancy query. The number of threads per block is in `block.x`.
@@ -81,7 +82,7 @@ struct shape_asked {
   std::size_t dynamic_shared_bytes = 0;
 };
 
-/// A copy to a symbol of a device. No data is copied.
+/// A copy to a symbol on a device. No data is copied.
 struct symbol_copy {
   const void* symbol;
   const void* from;
@@ -129,7 +130,7 @@ struct opened_memory {
   int device;  ///< the device whose context opened it
 };
 
-/// The planned failures of calls with one name: `times` in a row, after `after` successes.
+/// The planned failures of calls with the same name: `times` failures in a row, after `after` successes.
 struct failure {
   int after = 0;
   cudaError_t code = cudaErrorUnknown;
@@ -154,10 +155,11 @@ struct machine {
   bool interprocess = false;                                ///< cudaMalloc returns memory that other processes can open.
   origin allocated_by = origin::device;                     ///< The driver's answer for every allocation.
   std::function<void(std::string_view call)> on_call;       ///< Called before each call is answered.
-  std::map<const void*, kernel> kernels;                    ///< The defaults of devices that are not listed.
+  std::map<const void*, kernel> kernels;                    ///< The defaults for devices that are not listed.
   /// Called during a launch, to read its arguments while they exist.
   std::function<void(void** arguments)> on_launch;
-  /// The work that a launch does in its stream, on a host thread. There is no work if this is empty or returns nothing.
+  /// The work that a launch performs in its stream, on a host thread. If this is empty or returns nothing, the launch performs
+  /// no work.
   std::function<std::function<void()>(const launch& made, void** arguments)> work_of;
 
   /// What has happened.
@@ -170,12 +172,12 @@ struct machine {
   std::atomic<int> running{0};                ///< Launches whose work has not ended.
   int late_calls = 0;                         ///< Allocations and module loads during a launch.
   int resets = 0;                             ///< the number of resets of persisting lines
-  std::map<void*, int> allocations;           ///< Memory of cudaMalloc and cudaHostAlloc, with its device.
+  std::map<void*, int> allocations;           ///< Memory from cudaMalloc and cudaHostAlloc, with its device.
   std::map<const void*, std::size_t> sizes;   ///< the sizes of `allocations`
   std::map<const void*, int> files;           ///< The files of memory that other processes can open.
   std::map<void*, opened_memory> opened;      ///< memory opened by CUDA IPC
-  std::vector<int> allocated_on;              ///< The device of each allocation so far.
-  std::map<unsigned long long, int> created;  ///< Memory that the driver created and that was not released, with its device.
+  std::vector<int> allocated_on;              ///< The device of every allocation so far.
+  std::map<unsigned long long, int> created;  ///< Memory that the driver created and has not released, with its device.
   std::map<unsigned long long, int>
       shared;  ///< The files of memory in `created` that may be shared. They are real files, shared between processes.
   std::map<unsigned long long, std::size_t> reserved;
@@ -193,7 +195,7 @@ struct machine {
                                                        ///< stream.
   std::vector<std::function<void()>> late_copies;
   std::vector<std::string> calls;     ///< The names of copies, fills and waits, in order.
-  std::vector<std::string> failures;  ///< The messages to the handler for failed restores.
+  std::vector<std::string> failures;  ///< The messages that the handler for failed restores received.
 
   std::recursive_mutex mutex;
 
@@ -211,8 +213,8 @@ machine& now();
 /// Returns the calling thread's current device.
 int current_device();
 
-/// The calling thread's context: 0 if it has none, `device + 1` for a primary one, `own_context(device)` for one that the
-/// program created.
+/// The calling thread's context: 0 if it has none, `device + 1` for a primary context, `own_context(device)` for a context that
+/// the program created.
 int current_context();
 void make_context_current(int context);
 inline constexpr int contexts_apart = 1000;
@@ -220,7 +222,7 @@ constexpr int own_context(int device) { return contexts_apart + device + 1; }
 
 int device_count();
 
-/// A test on a new machine with four devices.
+/// The base class of tests on a new machine with four devices.
 class test : public ::testing::Test {
  protected:
   test();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The runtime functions, under the names that the linker gives to their replacements. CMakeLists.txt reads the names from this
+// The runtime functions, with the names that the linker gives to their replacements. CMakeLists.txt reads the names from this
 // file.
 #include "call.hpp"
 

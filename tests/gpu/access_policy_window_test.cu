@@ -21,7 +21,7 @@ constexpr std::size_t MiB = std::size_t{1} << 20;
 
 __global__ void nothing() {}
 
-/// A test on a device that can set L2 lines aside. The test fails if the limit is different at the end.
+/// A test on a device that can set L2 lines aside. The test fails if it does not leave the limit as it was.
 class l2_on_a_gpu : public gpu_test {
  protected:
   void prepare() override {
@@ -29,7 +29,7 @@ class l2_on_a_gpu : public gpu_test {
     if (facts.max_set_aside == 0 || facts.mps) {
       GTEST_SKIP() << "device 0 cannot set L2 lines aside (MIG, MPS, or a compute capability below 8.0)";
     }
-    check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, MiB));  // A value that none of the tests requests.
+    check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, MiB));  // No test requests this value.
     found_ = limit();
     check(cudaStreamCreate(&stream));
     check(cudaMalloc(&region, bytes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of every type, with sizes and addresses that do not divide evenly, also in graphs; and a PE that does not arrive.
-// Several PEs share a GPU.
+// All-reduces of every type, with sizes and addresses that do not divide evenly, launched directly and in graphs. Another test
+// has a PE that does not arrive. Several PEs share a GPU.
 #include <membar/symmetric/all_reduce.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -230,7 +230,7 @@ TEST_F(all_reduce_of_pes, is_right_in_every_replay_of_a_graph) {
 }
 
 TEST_F(all_reduce_of_pes, ends_where_a_pe_does_not_come_and_the_device_is_still_usable) {
-  for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}}) {  // reduced in one shot and in two
+  for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}}) {  // reduced in one shot and in two shots
     peer_backend gpus(std::vector<int>{0, 0});
     symmetric::heap heap(gpus, std::size_t{8} << 20);
     const membar::all_reduce<float> sums(heap, 10'000,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bulk and small copies, remote stores, cluster barriers and dependent launches: no data arrives torn. Also six faults that
-// users of other libraries reported (tests/litmus/catalogue, Report): the repaired kernels must show no stale value. The test
-// records how often the faulty kernels show one, but does not expect it, because a machine need not show what the model allows.
+// Bulk and small copies, remote stores, cluster barriers and dependent launches: all data arrives untorn. Further tests contain
+// six faults that users of other libraries reported (tests/litmus/catalogue, Report). The repaired kernels must not read any
+// stale value. The tests record how often the faulty kernels read one, but do not require it, because hardware need not show
+// everything that the model allows.
 #include <membar/async_copy.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
@@ -89,7 +90,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   count(seen, 1, stale, late);
 }
 
-/// Each block in a cluster reads the next block's shared memory.
+/// Each block of a cluster reads the next block's shared memory.
 __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   __shared__ unsigned value;
   const unsigned rank = membar::cluster_block_rank();
@@ -112,7 +113,7 @@ __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   count(seen, rounds, stale, false);
 }
 
-/// Copies tiles of 16-byte words through two stages with `cp.async`, whose copies complete in groups or on the stage's
+/// Uses `cp.async` to copy tiles of 16-byte words through two stages. The copies complete either in groups or on the stage's
 /// mbarrier. The last tile is not full. Each thread reads the data that its neighbour copied.
 template <bool OnMbarrier, membar::async_caching Caching>
 __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsigned words) {
@@ -153,7 +154,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     } else {
       stale += checked(value.x != 0 || value.w != 0);  // past the end: zeros
     }
-    late = __syncthreads_or(late);  // all threads have taken their words
+    late = __syncthreads_or(late);  // all threads have read their words
   }
   if constexpr (OnMbarrier) {  // Wait for the copy that was started ahead of the last tile.
     late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
@@ -163,7 +164,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
   count(seen, tiles, stale, late);
 }
 
-/// Copies whose arrivals come in addition to those that the phase expects.
+/// Copies whose arrivals are in addition to the arrivals that the phase expects.
 __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned rounds) {
   __shared__ unsigned stage[64];
   __shared__ block_mbarrier full;
@@ -217,8 +218,8 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// The tensor copies are libcu++ functions that complete on membar's mbarriers; membar's fences, groups and waits order
-// them.
+// The tensor copies are started with libcu++ functions and complete on membar's mbarriers; membar's fences, groups and waits
+// order them.
 namespace ptx = cuda::ptx;
 
 template <class Barrier>
@@ -246,7 +247,7 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster copies to all blocks. Each block writes it to its own place.
+/// The first block of a cluster copies a box to all blocks. Each block then writes the box to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;
@@ -271,7 +272,7 @@ __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap f
 constexpr int column_channels = 32;
 constexpr int column_pixels = 16;
 
-/// The column of pixels that begins before the first pixel of image 1, for each offset within a filter of 3 by 3.
+/// Copies the column of pixels that begins before the first pixel of image 1, for each offset within a 3-by-3 filter.
 __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned column[column_pixels * column_channels];
   __shared__ block_mbarrier full;
@@ -457,7 +458,7 @@ class asynchronous : public gpu_test {
     return got;
   }
 
-  /// Runs the repaired kernels, which must not read stale values, and then the faulty ones, whose results are recorded.
+  /// Runs the repaired kernels, which must not read stale values, and then the faulty kernels, whose results are recorded.
   template <class Run>
   void expect_repair(Run run) {
     const outcome repaired = run(std::true_type{});
@@ -534,7 +535,7 @@ TEST_F(asynchronous, stores_and_reductions_in_another_block_arrive_whole) {
   EXPECT_EQ(of(seen).stale, 0U);
 }
 
-/// A driver function that encodes tensor maps.
+/// The type of a driver function that encodes tensor maps.
 template <class Function>
 Function encoder(const char* name) {
   void* function = nullptr;
@@ -593,7 +594,7 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
   const cuuint64_t sizes[] = {column_channels, width, height, images};
   constexpr cuuint64_t pixel = column_channels * sizeof(unsigned);
   const cuuint64_t strides[] = {pixel, pixel * width, pixel * width * height};
-  const int corner[] = {-1, -1};  // A 3 by 3 filter with a border of one pixel: there are as many base positions as pixels.
+  const int corner[] = {-1, -1};  // A 3-by-3 filter with a border of one pixel: there are as many base positions as pixels.
   const cuuint32_t steps[] = {1, 1, 1, 1};
   ASSERT_EQ(encoder<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col")(
                 &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, const_cast<unsigned*>(from.get()), sizes, strides, corner, corner,

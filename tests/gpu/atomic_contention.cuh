@@ -20,13 +20,13 @@ using membar::thread_scope;
 /// The threads that contend for one set of objects.
 enum class group { block, cluster, grid };
 
-/// A set contains an object for each order of an operation, or for each pair of orders.
+/// Each set contains one object per order of an operation, or one per pair of orders.
 inline constexpr int most_objects = 15;
 
 template <class Order>
 inline constexpr int index_of = Order::value == membar::memory_order::relaxed ? 0 : static_cast<int>(Order::value) - 1;
 
-/// Returns a hash of the number, in which each bit of the number reproducibly affects all bits.
+/// Returns a reproducible hash of the number, in which every bit depends on each of the number's bits.
 __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   std::uint64_t x = (id + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -34,7 +34,7 @@ __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   return x ^ (x >> 31);
 }
 
-/// Returns an id in every 32-bit half of a value, so that unequal halves show a torn access.
+/// Returns a value with the id in each 32-bit half, so that unequal halves reveal a torn access.
 template <class T>
 __host__ __device__ constexpr T encoded(unsigned id) {
   return static_cast<T>(sizeof(T) == 8 ? std::uint64_t{id} << 32 | id : id);
@@ -56,7 +56,7 @@ template <class T>
 struct contestant {
   T* objects;
   unsigned* counts;
-  unsigned counts_per_object;  ///< The last entry counts values that correspond to no index.
+  unsigned counts_per_object;  ///< The last entry counts values that do not correspond to any index.
   unsigned rank;               ///< the number of this thread in its group
   unsigned turns;
 
@@ -79,12 +79,12 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
   return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
 }
 
-// The operations. Each defines the number of objects, their initial value, one thread's part, and the properties that must hold
-// for n parts in total: the number of indices that are each seen exactly once, and the final value. The initial values make
-// additions wrap around. A thread's part is `run`, or a `turn` at the object of each order.
+// The operations. Each defines the number of objects, their initial value, the part that a thread performs, and the properties
+// that must hold after n parts in total: how many indices have been seen exactly once, and the final value. The initial values
+// make additions wrap around. A thread's part is `run`, or a `turn` on the object for each order.
 
-/// Makes a thread perform its turns on the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the
-/// same id.
+/// Makes a thread take its turns on the object for each order: `part(atomic_ref, order, object, id)`. Every call has a
+/// different id.
 template <thread_scope Scope, class T, class Part>
 __device__ void take_turns(const contestant<T>& c, Part part) {
   for_each_order([&](auto order) {
@@ -141,7 +141,7 @@ struct fetch_sub : increment {
   }
 };
 
-/// The values taken out, together with the remaining value, are exactly the values put in.
+/// The values that threads take out, together with the remaining value, are exactly the values that they put in.
 struct exchange : operation {
   template <class T>
   static constexpr T initial = encoded<T>(0);
@@ -181,7 +181,7 @@ struct compare_exchange : increment {
   }
 };
 
-/// Threads set or clear bits. For each bit, exactly one thread finds it in its initial state.
+/// Threads set or clear bits. For each bit, exactly one thread finds the bit in its initial state.
 template <bool Set>
 struct change_bits : operation {
   template <class T>
@@ -211,7 +211,7 @@ struct change_bits : operation {
 using fetch_and = change_bits<false>;
 using fetch_or = change_bits<true>;
 
-/// Returns the value that results from `combine` with the values of n parts.
+/// Returns the result of applying `combine` to the values of n parts.
 template <class T, class Combine>
 T combined(T value, unsigned n, Combine combine) {
   for (unsigned id = 0; id != n; ++id) {
@@ -266,7 +266,7 @@ struct fetch_extreme : operation {
 using fetch_min = fetch_extreme<false>;
 using fetch_max = fetch_extreme<true>;
 
-/// Every load must find a whole value that some thread has stored.
+/// Every load must return a whole value that some thread has stored.
 struct load_store : operation {
   static constexpr int objects = 3;
   template <class T>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks the values that every atomic operation returns and leaves under contention: for all scopes, orders and types, in
-// global, shared and distributed shared memory. One kernel runs at a time, so no test here has the label `concurrent`.
+// Checks, for every atomic operation, the values that it returns and stores under contention, with all scopes, orders and
+// types, in global, shared and distributed shared memory. One kernel runs at a time, so no test here has the label
+// `concurrent`.
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
 

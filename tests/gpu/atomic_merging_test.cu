@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The compare-and-swap loops, whose lanes merge their updates of one word: however the lanes are spread over words, and
-// whichever lanes take part, each operation returns the value that preceded it. One kernel runs at a time, so no test here has
-// the label `concurrent`.
+// Tests the compare-and-swap loops in which lanes merge their updates to the same word. However the lanes are spread over
+// words, and whichever lanes take part, each operation must return the value that preceded it. One kernel runs at a time, so no
+// test here has the label `concurrent`.
 #include <membar/atomic.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -26,8 +26,8 @@ constexpr unsigned objects = blocks * threads;
 
 /// How the lanes of a warp are spread over objects.
 enum class spread { one_object, one_a_warp, neighbours, neighbours_of_all_warps, skewed, unlike };
-constexpr const char* spread_names[] = {"one object", "one a warp",           "neighbours", "neighbours that all warps want",
-                                        "skewed",     "groups unlike in size"};
+constexpr const char* spread_names[] = {
+    "one object", "one a warp", "neighbours", "neighbours that all warps use", "skewed", "groups of different sizes"};
 
 __host__ __device__ constexpr unsigned scattered(unsigned n) {
   n = (n + 1) * 2654435761U;
@@ -52,7 +52,8 @@ __host__ __device__ constexpr unsigned index_of(spread how, unsigned thread, uns
   return 0;
 }
 
-/// Returns whether a thread takes part. All lanes do, or every second lane, or a scattered selection, or only lane 7.
+/// Returns whether a thread takes part. Depending on the choice, these are all lanes, every second lane, a scattered selection,
+/// or only lane 7.
 constexpr unsigned choices = 4;
 __host__ __device__ constexpr bool takes_part(unsigned choice, unsigned thread, unsigned turn) {
   return choice == 0   ? true
@@ -158,8 +159,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Expects that the operations on each object form a chain: exactly one operation found each value, except the last value,
-/// which remains; and exactly one operation left each value, except the first.
+/// Expects that the operations on each object form a chain: exactly one operation found each value except the last one, and
+/// exactly one operation stored each value except the first one.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));
@@ -170,7 +171,7 @@ void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
                  choice, order);
   const auto found = copied(before);
   const auto last = copied(memory);
-  std::vector<std::map<std::uint64_t, int>> balance(objects);  // How many more times a value was left than found.
+  std::vector<std::map<std::uint64_t, int>> balance(objects);  // How many more times a value was stored than found.
   for (unsigned thread = 0; thread != objects; ++thread) {
     for (unsigned turn = 0; turn != turns; ++turn) {
       if (takes_part(choice, thread, turn)) {
@@ -185,7 +186,7 @@ void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
     ++balance[i][bits_of(initial[i])];
     --balance[i][bits_of(last[i])];
     for (const auto& [value, more] : balance[i]) {
-      ASSERT_EQ(more, 0) << "object " << i << ": value " << value << ": this is how much more often it was left than found";
+      ASSERT_EQ(more, 0) << "object " << i << ": value " << value << ": this is how many more times it was stored than found";
     }
   }
 }

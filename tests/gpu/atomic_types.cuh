@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Numbers of every type that atomics support, and contests of 512 threads for one object per order.
+/// Numbers of every type that atomics support, and contests in which 512 threads use one object per order.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -18,7 +18,7 @@ namespace membar_test::types {
 
 using membar::thread_scope;
 
-/// The number of threads in a contest, however they are spread over blocks.
+/// The number of threads in a contest, regardless of how they are spread over blocks.
 inline constexpr unsigned contestants = 512;
 inline constexpr int orders = 5;
 
@@ -84,7 +84,7 @@ struct guarded {
   T after;
 };
 
-/// The cells of a contest. An operation on 8 or 16 bits reads the whole aligned word around its object, so the cells fill whole
+/// The cells in a contest. An operation on 8 or 16 bits reads the whole aligned word around its object, so the cells fill whole
 /// words.
 template <class T>
 struct alignas(16) board {
@@ -108,14 +108,15 @@ __device__ void saw(contest<T>& all, int order, T old) {
   atomicAdd(count < contestants ? &all.seen[order][count] : &all.strange, 1U);
 }
 
-/// Makes each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
+/// Makes each thread of the group call `step(cell, order)` once for each order, either on the cells in global memory or on
+/// copies of them.
 template <class T, class Step>
 __device__ void on_cells(contest<T>& all, placement where, Step step) {
   on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared,
                 [&](board<T>* on) { for_each_order([&](auto order) { step(on->cells[index_of(order)].object, order); }); });
 }
 
-/// The ways to add 1. `add` and the ways after it return nothing.
+/// The ways to add 1. `add` and all ways listed after it return nothing.
 enum class way {
   fetch_add,
   fetch_sub,
@@ -206,7 +207,7 @@ __global__ void find_extreme(contest<T>* all, placement where) {
   }
 }
 
-/// Every value is taken out exactly once: `seen` counts the values by the rank that put them in.
+/// Every value is taken out exactly once. For each rank, `seen` counts how often the value that this rank put in was taken out.
 template <class T, thread_scope Scope>
 __global__ void pass_around(contest<T>* all, placement where) {
   if constexpr (compiled<T, Scope>) {

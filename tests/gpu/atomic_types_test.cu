@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The values of atomics under contention for every type except the 32- and 64-bit integers, which atomic_contention_test.cu
-// tests. The tests check properties that hold whatever the order of the threads. One kernel runs at a time, so no test here has
-// the label `concurrent`.
+// Tests the values of atomics under contention, for every type except the 32- and 64-bit integers, which
+// atomic_contention_test.cu tests. The tests check properties that hold regardless of the order of the threads. One kernel runs
+// at a time, so no test here has the label `concurrent`.
 #include <membar/cache_hint.cuh>
 
 #include <tests/common/checked.cuh>
@@ -31,7 +31,7 @@ bool same_bits(const T& a, const T& b) {
 template <class T>
 class atomic_type : public gpu_test {
  protected:
-  /// Runs a contest for objects with the value `initial`, in one place, and calls `expect` with the result.
+  /// Runs a contest, in one place, on objects with the initial value `initial`, and calls `expect` with the result.
   template <class Kernel, class Expect, class... Arguments>
   static void contend(Kernel kernel, thread_scope scope, placement where, T initial, Expect expect, Arguments... arguments) {
     SCOPED_TRACE(std::string(name(scope)) + " scope, " + name(where) + " memory");
@@ -51,8 +51,8 @@ class atomic_type : public gpu_test {
     EXPECT_EQ(all.strange, 0U) << "values that no thread stored";
     for (int order = 0; order != orders; ++order) {
       SCOPED_TRACE("order " + std::to_string(order));
-      EXPECT_TRUE(same_bits(all.cells[order].before, number<T>(42))) << "the neighbour before was changed";
-      EXPECT_TRUE(same_bits(all.cells[order].after, number<T>(43))) << "the neighbour after was changed";
+      EXPECT_TRUE(same_bits(all.cells[order].before, number<T>(42))) << "the neighbour before the object was changed";
+      EXPECT_TRUE(same_bits(all.cells[order].after, number<T>(43))) << "the neighbour after the object was changed";
       expect(all, order);
     }
   }
@@ -78,7 +78,7 @@ class atomic_type : public gpu_test {
 
   template <way How>
   static void expect_counts() {
-    const T initial = types::start<T>();  // There is a capture because nvcc warns about a captureless template.
+    const T initial = types::start<T>();  // The capture is there because nvcc warns about captureless generic lambdas.
     everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
@@ -93,7 +93,7 @@ class atomic_type : public gpu_test {
 
   template <bool Maximum, bool Returns>
   static void expect_extreme() {
-    // An independently computed total order: the sign and magnitude of the bits as a signed number.
+    // An independently computed total order: the bits, read as sign and magnitude, as a signed number.
     const auto less = [](T a, T b) {
       if constexpr (types::is_float<T>) {
         const auto key = [](T x) {
@@ -145,7 +145,7 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   const T initial = types::start<T>();
   this->everywhere([&]<thread_scope Scope>(placement where) {
     atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
-      // The values taken out, together with the remaining value, are the initial value and one value per rank.
+      // The values that threads take out, together with the remaining value, are the initial value and one value per rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
       seen.push_back(0);
       const unsigned total = std::accumulate(seen.begin(), seen.end(), 1U);
@@ -243,7 +243,7 @@ TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
   EXPECT_EQ(copied(counts)[0], 0U);
 }
 
-/// Every thread adds its rank to each element, with and without reading the old value.
+/// Every thread adds its rank to each element, once with and once without reading the old value.
 template <class T, int Size>
 __global__ void add_vectors(membar::vec<T, Size>* objects) {
   if constexpr (has_hopper) {
@@ -473,7 +473,7 @@ TEST_F(atomic_objects, extremes_of_numbers_equal_the_hosts_even_with_a_nan) {
                                             0x7ff0000000000001});
 }
 
-/// All threads access two objects: each uses its rank as the operand, and every third thread a NaN instead.
+/// All threads access two objects. Every third thread uses a NaN as the operand, and the others use their rank.
 template <class T>
 __global__ void bring_numbers(T* objects, T nan) {
   const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -542,7 +542,8 @@ TEST_F(atomic_objects, operations_with_an_l2_policy_do_what_they_do_without) {
   }
 }
 
-/// The standard's forms of the operations, with each thread on its own objects: a value that was not stored is an error.
+/// The forms of the operations in the C++ standard. Each thread uses its own objects, so it is an error if an exchange does not
+/// store its value.
 __global__ void compare_and_exchange_by_standard_names(unsigned* objects, unsigned* wrong) {
   const unsigned rank = blockIdx.x * blockDim.x + threadIdx.x;
   const membar::atomic_ref<unsigned, thread_scope::device> n(objects[rank]);
@@ -642,7 +643,7 @@ TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   EXPECT_EQ(copied(memory)[2], 42);
 }
 
-/// The lanes of each warp refer to several counters, to different ones in each turn.
+/// The lanes of each warp refer to several counters, and to different counters in each turn.
 __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
   for (unsigned turn = 0; turn != 8; ++turn) {
     const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Grid barriers and the last block: writes before the barrier are visible after it, and a grid that cannot pass the barrier
-// gets an error.
+// Grid barriers and the last-block reduction: writes before the barrier are visible after it, and a grid that cannot pass the
+// barrier gets an error.
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 
@@ -25,7 +25,8 @@ struct outcome {
   unsigned late;
 };
 
-/// In every phase each thread writes its cell, and after the barrier reads the cell of the same thread in another block.
+/// In every phase, each thread writes its cell and, after the barrier, reads the cell of the corresponding thread in another
+/// block.
 template <thread_scope Scope, bool Split>
 __global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsigned* cells, unsigned* between, unsigned phases) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
@@ -98,8 +99,8 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
-/// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another barrier: a thread
-/// that is slow to read the first result must not read the second result.
+/// Block 0 waits at its own barrier until the wait times out, and immediately afterwards both blocks pass another barrier. A
+/// thread that is slow to read the first result must not read the second result instead.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
   unsigned wrong = 0;
@@ -167,7 +168,8 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   EXPECT_EQ(copied(lasts), std::vector(2, launches));
 }
 
-/// Blocks and grids can have any shape. Each thread passes a different value, and the value of the thread at 0, 0, 0 is used.
+/// Blocks and grids can have any shape. Each thread passes a different value, and the reduction uses the value from the thread
+/// at 0, 0, 0.
 __global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
                                      unsigned* lasts) {
   unsigned long long total = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of the bug corpus (docs/bugs.md) on a GPU, under stress. A fixed kernel must never fail. The test records how
-// often a wrong kernel fails, but does not expect it: the model allows the failure, and a machine need not show it. Two kernels
-// act as two GPUs.
+// Runs the kernels in the bug corpus (docs/bugs.md) on a GPU, under stress. A fixed kernel must never fail. The test records
+// how often a wrong kernel fails, but does not require failures: the model allows them, but hardware need not show them. Two
+// kernels act as two GPUs.
 #include <examples/bugs/barrier_in_a_branch.cu>
 #include <examples/bugs/channel_bounds.cu>
 #include <examples/bugs/cleared_at_once.cu>
@@ -40,7 +40,7 @@ namespace {
 /// The results of a kernel.
 struct seen {
   unsigned long long runs = 0;
-  unsigned long long wrong = 0;  ///< The number of values that should be different.
+  unsigned long long wrong = 0;  ///< The number of incorrect values.
   unsigned late = 0;             ///< the number of waits that timed out
 };
 
@@ -68,7 +68,7 @@ class bugs : public gpu_test {
     return static_cast<unsigned>(count);
   }
 
-  /// Runs `once` repeatedly for at most a second, and stops after three timed-out waits.
+  /// Runs `once` repeatedly for about a second, and stops early after three timed-out waits.
   template <class Once>
   static seen repeatedly(Once once) {
     seen all;
@@ -82,7 +82,7 @@ class bugs : public gpu_test {
     return all;
   }
 
-  /// Runs the fixed kernel, which must give the right result, and then the wrong one, whose failures are recorded.
+  /// Runs the fixed kernel, which must give the right result, and then the wrong kernel, whose failures are recorded.
   template <class Run>
   void witness(Run run) {
     const seen fixed = run(std::true_type{});
@@ -316,7 +316,7 @@ TEST_F(bugs, cleared_too_late) {
   witness([&](auto fixed) {
     return repeatedly([&] {
       const words signal(1), cleared(1), late(1);
-      for (const int self : {1, 0}) {  // the peer is early
+      for (const int self : {1, 0}) {  // the peer arrives early
         membar::launch({1, 1, self == 0 ? a.get() : b.get()}, clear_and_wait<decltype(fixed)::value>, signal.get(),
                        cleared.get(), self, late.get());
       }

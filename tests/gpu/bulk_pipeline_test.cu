@@ -15,7 +15,7 @@ namespace {
 
 using pipeline = membar::bulk_pipeline<4, tile_bytes>;
 
-/// One thread fills the ring and a warp consumes it: each lane checks its words of every tile, and overwrites them.
+/// One thread fills the ring and a warp consumes the tiles: each lane checks its words in every tile, and overwrites them.
 __global__ void check_tiles(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ pipeline ring;
   if (threadIdx.x == 0) {
@@ -31,7 +31,7 @@ __global__ void check_tiles(tile_outcome* seen, const unsigned* from, unsigned t
   }
 }
 
-/// A copy: one thread fills the stages; another thread copies each stage out in bulk and returns the previous one.
+/// A copy: one thread fills the stages; another thread copies each stage out in bulk and returns the previous stage.
 __global__ void copy_tiles(tile_outcome* seen, const unsigned* from, unsigned* to, unsigned tiles) {
   __shared__ pipeline ring;
   if (threadIdx.x == 0) {

@@ -49,7 +49,7 @@ void expect_all(const std::vector<channel_outcome>& ends, unsigned long long eac
   ::testing::Test::RecordProperty("messages", std::to_string(sum));
 }
 
-/// Passes messages over `number` channels. `last` is the result of the consumers' last calls.
+/// Passes messages over `number` channels. `last` is the result of each consumer's last call.
 template <int Producers, class Channel>
 void expect_all_passed(unsigned number, wait_result last) {
   const unsigned count = static_cast<unsigned>(message_count() / (number * Producers));
@@ -90,8 +90,9 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   expect_all_passed<3, TypeParam>(16, wait_result::done);
 }
 
-/// A work queue of all blocks: even blocks push numbers; odd blocks take numbers until the queue is closed, and count each
-/// number. The last producer to finish closes the queue. A message contains the location of other memory that was written.
+/// A work queue shared by all blocks: even blocks push numbers; odd blocks take numbers until the queue is closed, and count
+/// how often they take each number. The last producer to finish closes the queue. A message refers to other memory that the
+/// producer has written.
 template <class Queue>
 __global__ void share_work(Queue* queue, unsigned each, unsigned* producing, unsigned* announced, unsigned* taken,
                            channel_outcome* outcomes) {
@@ -163,7 +164,7 @@ TYPED_TEST(queue_of_many_consumers, gives_each_message_to_one_consumer_with_what
   EXPECT_EQ(std::count(times.begin(), times.end(), 1U), static_cast<std::ptrdiff_t>(times.size()));
 }
 
-/// A thread's results at a channel whose other end does nothing.
+/// The results that a thread gets from a channel whose other end does nothing.
 struct lonely {
   wait_result full_try;
   wait_result full;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The broadcast of tiles over a cluster: no tile is lost, torn, or overwritten while a block reads it, and all waits end.
+// Tests the broadcast of tiles to a cluster: no tile is lost, torn, or overwritten while a block reads it, and all waits end.
 #include <membar/sync/cluster_broadcast.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -29,8 +29,8 @@ __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
   return late;
 }
 
-/// In the first block, one thread fills the ring and one thread relays tiles. A warp of each block consumes: each lane checks
-/// its words of every tile, and overwrites them except in the stages from which tiles are relayed.
+/// In the first block, one thread fills the ring and one thread relays tiles. In each block, a warp consumes the tiles: each
+/// lane checks its words in every tile, and overwrites them except in the stages from which tiles are relayed.
 template <cluster_copies Copies>
 __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ broadcast<Copies> ring;
@@ -53,7 +53,8 @@ __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsign
   membar::cluster_sync();  // The first block's barriers are in use until all blocks have finished.
 }
 
-/// A producer whose tiles one of two blocks does not consume, and consumers without a producer. Each uses one thread per block.
+/// Tests a producer whose tiles one of the two blocks does not consume, and consumers without a producer. Both tests use one
+/// thread per block.
 template <cluster_copies Copies>
 __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
   __shared__ broadcast<Copies> ring;

@@ -7,5 +7,5 @@
 
 extern __constant__ membar::constant_table<int, 100> shared_table;
 
-/// Enqueues a kernel of the other source file that copies the table to `out`.
+/// Enqueues a kernel from the other source file, which copies the table to `out`.
 void copy_shared_table(int* out, cudaStream_t stream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cumulativity across three threads, which is the example that motivates memory synchronization domains. Thread 1 (kernel A)
-// writes x and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only
-// grow, round after round, so "must see x" means "sees an x no older than the a (or b) it read". Every test here has the label
-// `concurrent`: two kernels and the host run concurrently, so tools that serialize kernels would cause a timeout.
+// Cumulativity across three threads, the example that motivates memory synchronization domains. Thread 1 (kernel A) writes x
+// and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only increase,
+// round after round, so "must see x" means "sees an x that is no older than the a (or b) that it has read". Every test here has
+// the label `concurrent`: two kernels and the host run concurrently, so tools that serialize kernels would cause a timeout.
 #include <membar/atomic.cuh>
 
 #include <tests/common/checked.cuh>
@@ -16,10 +16,11 @@ namespace membar_test {
 namespace {
 
 constexpr int rounds = 100'000;
-/// Signals that the last round is over: thread 1 also ends when its time is up.
+/// Marks the last round. Thread 1 stores it even if its time is up before all rounds are done.
 constexpr int last_round = 0x40000000;
 
-/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older than the flag.
+/// What a thread in a chain has observed: in how many rounds it saw the flag, and in how many of these x was older than the
+/// flag.
 struct seen_rounds {
   unsigned long long seen = 0;
   unsigned long long stale = 0;
@@ -74,7 +75,7 @@ __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count)
   everywhere(state->end).store(1, membar::relaxed);
 }
 
-/// Follows `flag` to the last round; in each round, reads x and passes the round on with `pass_on(round)`.
+/// Polls `flag` until the last round. In each round that it sees, reads x and passes the round on with `pass_on(round)`.
 MEMBAR_CALLS_EITHER
 template <thread_scope Scope, class PassOn>
 MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
@@ -104,7 +105,7 @@ __global__ void kernel_b(shared_state* state, int* a) {
 
 class cumulativity : public gpu_test {
  protected:
-  /// Runs the three threads. If x is `carried`, expects that it was never stale.
+  /// Runs the three threads. If x is `carried`, expects that no thread saw a stale x.
   template <thread_scope ScopeOfA>
   static void run(int domain_of_a, int domain_of_b, bool carried) {
     if ((domain_of_a != 0 || domain_of_b != 0) && membar::sync_domain_count() < 2) {

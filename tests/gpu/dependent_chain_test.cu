@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A chain of dependent kernels: each reads its predecessor's results, and overwrites the data that its predecessor read, but
-// never too early.
+// A chain of dependent kernels: each kernel reads its predecessor's results and overwrites the data that its predecessor has
+// read, but never too early.
 #include <membar/sync/dependent_chain.cuh>
 
 #include <tests/common/checked.cuh>
@@ -20,8 +20,8 @@ constexpr unsigned threads = 256;
 constexpr unsigned cells = blocks * threads;
 constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< Long enough for the next kernel to start.
 
-/// Each thread reads what a thread of another block wrote in the previous kernel, expects that kernel's number there, and
-/// overwrites what the previous kernel read with the next number. One block in eight is late.
+/// Each thread reads a word that a thread of another block wrote in the previous kernel, and expects it to be that kernel's
+/// number. The thread then overwrites what the previous kernel read with the next number. One block in eight is late.
 __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigned long long* stale, unsigned number) {
   chain_link link;
   const unsigned here = blockIdx.x * threads + threadIdx.x;
@@ -37,14 +37,14 @@ __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigne
   to.after(ended)[here] = number + 1;
 }
 
-/// A kernel that accesses none of the chain's memory and ends immediately.
+/// A kernel that does not access the chain's memory and ends immediately.
 __global__ void pass() { const chain_link link; }
 
 class dependent_chain : public gpu_test {
  protected:
   void prepare() override { need_compute_capability(9, "dependent launches"); }
 
-  /// Runs a chain of `steps` steps, with this many idle kernels after each step. Returns the number of stale values.
+  /// Runs a chain of `steps` steps, with the given number of idle kernels after each step. Returns the number of stale values.
   static unsigned long long stale_in(unsigned steps, unsigned idle) {
     const support::device_memory<unsigned> memory(2 * cells);
     const support::device_memory<unsigned long long> stale(1);
@@ -78,7 +78,7 @@ TEST_F(dependent_chain, rejects_a_launch_in_another_stream) {
   chain.launch(launch_config{1, 32}, pass);
   try {
     chain.launch(launch_config{1, 32, other.get()}, pass);
-    FAIL() << "a kernel of another stream does not wait for this chain";
+    FAIL() << "a kernel in another stream does not wait for this chain";
   } catch (const membar::error& e) {
     EXPECT_NE(std::string(e.what()).find("give the launch the chain's stream"), std::string::npos) << e.what();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests by latency whether lines stay in L2. Each test counts the lines that answer faster than a threshold,
-// which the same run calibrates on lines that were just read and on lines that a flush has evicted. All tests hold the same
-// set-aside, so that the compared cases differ only in the window.
+// which the same run calibrates on lines that were just read and on lines that a flush has evicted. All tests use the same
+// set-aside, so that the cases that they compare differ only in the window.
 #include <membar/access_policy_window.hpp>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
@@ -38,7 +38,7 @@ __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* c
   }
 }
 
-/// Receives the values read, which are always zero: the compiler would drop a load whose value is not used.
+/// Receives the values that are read, which are always zero. The compiler would remove a load whose value is not used.
 __device__ unsigned not_zero;
 
 __device__ void use(unsigned words) {
@@ -47,8 +47,8 @@ __device__ void use(unsigned words) {
   }
 }
 
-// Every block executes the kernels that act on hot lines, and the blocks are spread over the whole device: L2 has several
-// parts, and a line may have a copy in each reader's part.
+// Blocks spread over the whole device all execute the kernels that act on hot lines, because L2 has several parts, and a line
+// may have a copy in each reader's part.
 
 template <class... Hints>
 __device__ void read_all(const unsigned* lines, std::size_t count, Hints... hints) {
@@ -84,8 +84,8 @@ __global__ void stream_through(const uint4* data, std::size_t count) {
 
 class residency : public gpu_test {
  protected:
-  /// The hot region counts as kept if the remaining share is above the first limit, and as lost if it is below the second
-  /// limit.
+  /// The hot region counts as kept if the share that remains in L2 is above the first limit, and as lost if this share is below
+  /// the second limit.
   static constexpr double kept = 0.7;
   static constexpr double lost = 0.2;
 
@@ -96,8 +96,8 @@ class residency : public gpu_test {
     }
     multiprocessors = attribute_of(cudaDevAttrMultiProcessorCount);
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
-    // Several times the size of L2, which is enough to evict all normal lines, but not much more, because L2 itself resets
-    // persisting lines after much other data has been read (about half of them after 1 GiB on an H200).
+    // Several times the size of L2. This is enough to evict all normal lines. It is not much more than that, because L2 itself
+    // resets persisting lines after a large amount of other data has been read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
     hot_lines.emplace(count * word_stride);
     cold.emplace(flush_bytes / sizeof(uint4));
@@ -164,8 +164,8 @@ class residency : public gpu_test {
   }
 
   /// The threshold is a latency that nearly all misses reach. A hit in the far part of L2 takes longer than the hits used for
-  /// calibration, which have a copy in the near part, but is still a hit. The few lines that survive the flush respond as
-  /// fast as hits, and are left out of the misses.
+  /// calibration, which have a copy in the near part, but is still a hit. The few lines that survive the flush respond as fast
+  /// as hits, and do not count as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());

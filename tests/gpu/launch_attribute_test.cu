@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. The
-// decisions that the headers themselves make are tested on fake devices in tests/unit. No test here has the label `concurrent`.
-// Some tests make CUDA reject a call on purpose, so run compute-sanitizer with `--report-api-errors no`.
+// Attributes of launches (read back by capturing the launches), streams and graph kernel nodes, as the CUDA driver sees them.
+// Decisions in the headers themselves are tested on fake devices in tests/unit. No test here has the label `concurrent`. Some
+// tests make CUDA reject a call on purpose, so run compute-sanitizer with `--report-api-errors no`.
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
@@ -35,7 +35,7 @@ class launch_attribute : public gpu_test {
     out.emplace(1);
   }
 
-  /// Returns the graph of a launch with `attributes` into `stream`.
+  /// Returns the graph from capturing a launch with `attributes` into `stream`.
   template <class... Attributes>
   [[nodiscard]] captured_graph captured(const Attributes&... attributes) {
     return captured_graph(stream->get(), [&] {
@@ -72,8 +72,8 @@ class launch_attribute : public gpu_test {
     expect_on(carrier, value);
   }
 
-  /// Expects `call` to behave like CUDA itself: to return normally on success, and otherwise to report an error that has CUDA's
-  /// code, contains a remedy, and leaves no pending error.
+  /// Expects `call` to have the same outcome as CUDA itself: to return normally on success, and otherwise to report an error
+  /// with CUDA's code and a remedy, without leaving a pending error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
     static_cast<void>(cudaGetLastError());  // the error of the raw call
@@ -387,8 +387,7 @@ TEST_F(several_domains, changing_a_stream_does_not_change_what_was_captured_from
   expect_on(graph.kernel_node(), sync_domain_map{.default_ = 1, .remote = 2});
 }
 
-// On a device with a single domain, the same code runs: domains have no effect, and an id that does not exist is still an
-// error.
+// The same code runs on a device with a single domain: domains have no effect, and an id that does not exist is still an error.
 TEST_F(launch_attribute, with_a_single_domain_remote_launches_run_and_a_second_id_is_an_error) {
   if (membar::sync_domain_count() != 1) {
     GTEST_SKIP() << "this test is about devices with a single synchronization domain, but the GPU has "

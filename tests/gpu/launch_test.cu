@@ -30,7 +30,7 @@ __global__ void take(int* out, pair values, const float* null, long long wide) {
   *out = values.first == 3 && values.second == 0.5 && null == nullptr && wide == -1 ? 1 : 2;
 }
 
-/// Writes 7 to the last byte of the block's dynamic shared memory, and then 1 to `out` if the byte holds 7.
+/// Writes 7 to the last byte of the block's dynamic shared memory, and then writes 1 to `out` if the byte is 7.
 __device__ void use_last_shared_byte(int* out, unsigned bytes) {
   extern __shared__ unsigned char memory[];
   const membar::atomic_ref<unsigned char, membar::thread_scope::block> last(memory[bytes - 1]);
@@ -62,7 +62,7 @@ class launch : public gpu_test {
     out.emplace(1);
   }
 
-  /// Returns the value at `out` when all work has ended.
+  /// Waits for all work to end, and returns the value at `out`.
   [[nodiscard]] int value() const { return copied(*out)[0]; }
 
   void clear() const {

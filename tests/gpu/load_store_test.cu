@@ -208,7 +208,7 @@ __device__ void await_stage(const int* stage, int awaited) {
   wait_for(generous, [&] { return membar::load<thread_scope::device>(stage, membar::acquire) == awaited; });
 }
 
-/// Block 0 writes to the span while block 1 watches it; flags ensure that the write is between the watcher's two reads.
+/// Block 0 writes to the span while block 1 watches it; flags ensure that the write comes between the watcher's two reads.
 __global__ void write_under_watch(int* data, std::size_t size, int written, int* stage, int* changed) {
   if (blockIdx.x == 1) {
     const membar::read_only_watch<int> watch({data, size});

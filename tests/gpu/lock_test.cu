@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Locks under contention: a lock has one holder at a time, each holder sees the writes of all earlier ones, locks are granted
-// in request order, and every wait ends.
+// Locks under contention: a lock has only one holder at a time, each holder sees the writes of all earlier holders, locks are
+// granted in the order of requests, and every wait ends.
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
@@ -178,7 +178,7 @@ __global__ void write_and_read(membar::sequence_lock<record, Scope>* lock, readi
   if (blockIdx.x == 0) {
     for (unsigned long long i = 1; i <= writes; ++i) {
       lock->write(record{{i, 2 * i, 3 * i, 4 * i, 5 * i}});
-      __nanosleep(2000);  // Readers make progress when the writer pauses.
+      __nanosleep(2000);  // Readers make progress whenever the writer pauses.
     }
     return;
   }

@@ -22,7 +22,7 @@ struct outcome {
   unsigned late;
 };
 
-/// In every phase each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity`, a thread
+/// In every phase, each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity`, a thread
 /// identifies the phase by its parity; otherwise, by the token from its arrival. `Fences` selects relaxed operations with
 /// fences around them.
 template <bool Parity, bool Fences>
@@ -95,7 +95,7 @@ __global__ void pass_between_blocks(outcome* seen, unsigned* cell, unsigned phas
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// The observations of one thread at its mbarrier, step by step.
+/// What one thread observes at its mbarrier, step by step.
 __global__ void step(unsigned char* results) {
   __shared__ block_mbarrier barrier;
   unsigned char* next = results;
@@ -115,7 +115,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait_parity(0, membar::relaxed);  // 7: complete
   const bool early = barrier.try_wait_parity(1, membar::acquire);
   *next++ = early;  // 8: the second phase is not complete
-  if (early) {      // Otherwise the following arrival might satisfy the earlier wait.
+  if (early) {      // Otherwise, the next arrival might satisfy the earlier wait.
     return;
   }
   const auto second = barrier.arrive(membar::relaxed, 2);
@@ -135,7 +135,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait(fifth, membar::acquire);  // 14: complete
 }
 
-/// Half of the threads use the mbarrier of a cuda::barrier through membar, and the others through libcu++.
+/// Half of the threads use a cuda::barrier's mbarrier through membar, and the other half use it through libcu++.
 __global__ void share_with_libcu(outcome* seen, unsigned phases) {
   using cuda_barrier = cuda::barrier<cuda::thread_scope_block>;
   __shared__ alignas(cuda_barrier) unsigned char memory[sizeof(cuda_barrier)];

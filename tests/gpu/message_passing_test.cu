@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Message passing within each thread scope, with fences and with operations: data older than its flag is never seen. Every test
-// here has the label `concurrent`: its threads, or a kernel and the host, run concurrently, so tools that serialize them would
-// cause a timeout.
+// Message passing within each thread scope, with fences and with acquire and release operations: no reader sees data that is
+// older than its flag. Every test here has the label `concurrent`: its threads, or a kernel and the host, run concurrently, so
+// tools that serialize them would cause a timeout.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/kernels.cuh>
 #include <tests/common/message_passing.cuh>
@@ -56,7 +56,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     expect_in_order(copied(outcome)[0]);
   }
 
-  /// Runs `kernel`, and runs the other end of the message passing on this thread.
+  /// Runs `kernel`, and acts as the other end of the message passing on this thread.
   static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
                                          void (*other_end)(mailbox&, int, passing_outcome&)) {
     const support::pinned_memory<mailbox> box(1);

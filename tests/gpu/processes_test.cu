@@ -20,7 +20,7 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // Sets the number of messages as if a protocol had this many passes.
+constexpr unsigned few = 1'000;  // The number of messages in a test, set as if a protocol had this many passes.
 
 /// Memory that is part of a cudaMalloc allocation on each PE.
 struct by_cuda_ipc {
@@ -52,7 +52,7 @@ class one_gpu_pes : public processes_on_gpus<1> {
 using sharings = ::testing::Types<by_cuda_ipc, by_files>;
 TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
-/// Returns 0 if `bytes` starting at `mine` are rejected with these words.
+/// Returns 0 if the request to share `bytes` starting at `mine` is rejected with these words.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }
@@ -81,7 +81,7 @@ TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) { expect_w
 
 using ipc_pes = processes_on_gpus<1>;
 
-/// Returns whether each process finds in its part the data that the other process copied to it.
+/// Returns whether each process finds, in its own part, the data that the other process copied there.
 int passes_on(host_group& group, const ipc_memory& memory) {
   const auto self = static_cast<std::size_t>(group.rank()), other = 1 - self;
   const auto all = memory.memory().addresses;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Individual instructions on which patterns are based: numbered block barriers, the election of a thread, copies with a cache
-// policy, and the additions of compute capability 10.0. Each instruction moves or orders data as its page describes.
+// policy, and the new instructions in compute capability 10.0. Each instruction moves or orders data as its documentation page
+// describes.
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
 #include <membar/block_barrier.cuh>
@@ -77,7 +78,8 @@ TEST_F(ptx_forms, one_thread_of_those_that_ask_is_elected) {
   EXPECT_EQ(copied(elected)[1], 12U);
 }
 
-/// Copies data in with cp.async and a bulk copy, and out with a bulk store and a bulk reduction, all with a policy.
+/// Copies data into shared memory with cp.async and a bulk copy, and out with a bulk store and a bulk reduction, all with a
+/// cache policy.
 __global__ void copy_with_policies(const unsigned* from, unsigned* to, unsigned* sums, unsigned* wrong) {
   __shared__ alignas(16) unsigned stage[64];
   __shared__ alignas(16) unsigned small[64];

@@ -27,7 +27,7 @@ __global__ void publish_to_a_block(post* posts, unsigned count, publisher_end* w
   }
 }
 
-/// Blocks 0 to 3 are sources at device scope, block 4 serves, and block 5 reads.
+/// Blocks 0 to 3 are sources at device scope, block 4 is the server, and block 5 reads.
 using device_publisher = membar::publisher<sources, lag, thread_scope::device, thread_scope::system>;
 __global__ void publish_from_blocks(device_publisher* publisher, post* posts, unsigned count, publisher_end* writers,
                                     publisher_end* readers, served* result, bool by_thread) {
@@ -94,7 +94,7 @@ struct alone {
   unsigned disagreements;  ///< the number of disagreements between lanes of a warp
 };
 
-/// One thread is the source and, when it is its turn, the server.
+/// A single thread is the source and also, when it is time to serve, the server.
 __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   publisher.init(1);
@@ -115,7 +115,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
 }
 
-/// The results of a warp at a publisher that does not serve. All lanes must get the same results.
+/// A warp's results at a publisher for which no thread serves. All lanes must get the same results.
 __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {

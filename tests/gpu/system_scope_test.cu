@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host and a kernel concurrently use one object in pinned host memory, at system scope. Every test here has the label
+// The host and a kernel concurrently use an object in pinned host memory, at system scope. Every test here has the label
 // `concurrent`: the host acts while the kernel runs.
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
@@ -23,7 +23,8 @@ using contention::encoded;
 template <class T>
 using system_ref = membar::atomic_ref<T, thread_scope::system>;
 
-/// The number of objects that fill whole words, because an operation on 8 or 16 bits reads the word around its object.
+/// The number of objects that fill a whole word. Memory is allocated in whole words, because an operation on 8 or 16 bits reads
+/// the word around its object.
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
@@ -41,7 +42,7 @@ __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
   }
 }
 
-/// The threads of a kernel, and the host if it takes part, each add the same number of times to pinned memory.
+/// The threads of a kernel, and the host if it takes part, all add to pinned memory the same number of times.
 template <class T>
 void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool host_adds) {
   const support::pinned_memory<T> counter(whole_words<T>);
@@ -79,14 +80,14 @@ TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
   expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }
 
-/// The observations of a reader of a growing number.
+/// What the reader of an increasing number has observed.
 struct reading {
   unsigned long long strange;  ///< Values that no thread stored.
   unsigned long long backwards;
   int timed_out;
 };
 
-/// Reads a `Number` until it has its last value, or has not changed for too long.
+/// Reads a `Number` until it reaches its last value or has not changed for too long.
 MEMBAR_CALLS_EITHER
 template <class Number>
 MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
@@ -112,7 +113,7 @@ void expect_in_order(const reading& seen) {
   EXPECT_EQ(seen.backwards, 0U) << "the reader saw an older value after a newer one of the same object";
 }
 
-// A growing number: its type, its last value, and the ways to read it and to advance it.
+// An increasing number: its type, its last value, and how to read and advance it.
 
 /// 64-bit values whose halves are equal, advanced by stores.
 struct stored_growing {
@@ -131,8 +132,8 @@ struct stored_growing {
   }
 };
 
-/// A count that read-modify-writes of every order advance in turn. Only the host or only the kernel modifies it, so the link
-/// need not support atomics.
+/// A count that is advanced by read-modify-writes, with a different order each time. Only the host or only the kernel modifies
+/// the count, so the link need not support atomics.
 template <class T>
 struct counted_up {
   using type = T;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the headers with every compiler installed here, and fills the table of docs/compilers.md with the results.
+"""Compiles the headers with every compiler installed on this machine, and fills the table in docs/compilers.md with the results.
 
 usage: compilers.py <repository> <nvcc> [--write] [--zig <python that has ziglang>] [--toolkits <folder of other_toolkits.py>]
        compilers.py <repository> <nvcc> --only <compiler>      tries one host compiler, and compares the result with its row of the page
 
 Each row is for one compiler: it covers the plain headers, all `.hpp` headers with the headers of the CUDA toolkit and, for CUDA compilers,
-all headers. A compiler that is not installed keeps its row; the row of a compiler that was never tried is marked. Without
+all headers. The row of a compiler that is not installed does not change; the row of a compiler that was never tried is marked. Without
 --write the table is only printed. Exit status: 0 if everything that was tried compiles or, with --only, matches the page; 1 if
 not. With --only, the first line of the output starts with SKIPPED if the compiler is not installed.
 """
@@ -33,7 +33,7 @@ NEVER = {
 
 
 def plain_headers(include):
-    """Returns the headers that do not include the toolkit, not even through other headers."""
+    """Returns the headers that do not include the toolkit's headers, directly or indirectly."""
     texts = {path.relative_to(include).as_posix(): path.read_text() for path in include.rglob("*") if path.suffix in (".hpp", ".cuh")}
 
     def is_plain(name, seen):
@@ -71,13 +71,13 @@ def host_row(name, compiler, include, toolkit):
 
 
 def outcome(cell):
-    """Returns a cell's outcome without the number of headers, which is the number on the day when the cell was filled. An
-    untried cell counts as one that compiles."""
+    """Returns a cell's outcome without the number of headers, which is as of the day when the cell was filled. An untried cell counts as
+    one that compiles."""
     return "does not compile" if cell.startswith("**no**") else "compiles"
 
 
 def only(compiler, include, toolkit, rows):
-    """Tries one host compiler, for the test of its row."""
+    """Tries one host compiler, for the test that checks its row."""
     if not shutil.which(compiler):
         print(f"SKIPPED: there is no {compiler} here")
         return 0

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles headers with -fno-exceptions. Tests that headers that need exceptions say so in a clear message.
+"""Compiles headers with -fno-exceptions, and tests that a header that needs exceptions reports this with a clear message.
 
 usage: no_exceptions.py <repository> [--each] <host compiler> [<option>...]
 
-With --each, it compiles every `.hpp` header, otherwise only the two headers that contain the message. Exit status: 0 if all
-headers behave as expected, 1 if not.
+With --each, the script compiles every `.hpp` header; otherwise, it compiles only the two headers that contain the message. Exit status: 0
+if all headers behave as expected, 1 if not.
 """
 
 import pathlib

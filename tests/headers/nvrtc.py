@@ -5,8 +5,8 @@
 usage: nvrtc.py <libnvrtc.so> <folder of libcu++> <repository> <architecture>... [--each]
        nvrtc.py <libnvrtc.so> <folder of libcu++> <repository> --run
 
-NVRTC gets the text of membar's and libcu++'s headers, by name, and no include folder, so it finds neither a standard library nor headers of
-the CUDA runtime. All headers are compiled in one unit, and with --each also one by one. With --run, kernels of tests/codegen/sync.cu are
+NVRTC gets the text of membar's and libcu++'s headers, by name, but no include folder, so it finds neither a standard library nor the CUDA
+runtime's headers. All headers are compiled in one unit, and with --each also one by one. With --run, kernels of tests/codegen/sync.cu are
 compiled for this machine's GPU and launched through the driver, and their results are checked. Exit status: 0 if everything compiles and
 runs, 1 if not. If the library does not exist, or if --run finds no GPU, the first line of the output starts with SKIPPED.
 """
@@ -99,7 +99,7 @@ class Nvrtc:
 
 
 def compile_all(nvrtc, repository, architectures, each, ran):
-    """Compiles everything. Returns how many units failed. The function appends one line per unit to `ran`."""
+    """Compiles everything. Returns the number of units that failed. Appends one line per unit to `ran`."""
     headers = device_headers(repository / "include")
     units = {"all headers": "".join(f"#include <{name}>\n" for name in headers)}
     if each:
@@ -122,7 +122,7 @@ class NoGpu(Exception):
 
 
 class Driver:
-    """The first GPU, used through the driver's functions."""
+    """The first GPU, which is used through the driver's functions."""
 
     def __init__(self):
         try:
@@ -163,7 +163,7 @@ class Driver:
 
 
 def run(nvrtc, repository, ran):
-    """Runs kernels of the tests. Returns the number of kernels with wrong results."""
+    """Runs kernels from the tests. Returns the number of kernels with wrong results."""
     gpu = Driver()
     source = (repository / "tests" / "codegen" / "sync.cu").read_text()
     code, log = nvrtc.compile(source, gpu.architecture, KERNELS["sync.cu"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The flags of other builds can break headers that rely on operators or conversions: PyTorch compiles extensions without the
-// operators of half and bfloat16. The device headers come before this file, through -include.
+// Flags from other builds can break headers that rely on operators or conversions: PyTorch, for example, compiles extensions
+// without the operators for half and bfloat16. The device headers are included before this file, with -include.
 #include <membar/aggregated.cuh>
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
@@ -29,7 +29,7 @@
 #include <type_traits>
 #include <vector>
 
-// Uses a container of the standard library, which is unambiguous because membar's type has another name.
+// Uses a standard container; its name is unambiguous because membar's type has a different name.
 namespace both {
 using namespace std;
 using namespace membar;
@@ -74,7 +74,7 @@ __global__ void vectors(membar::vec<__half, 4>* object, membar::vec<__half, 4> v
   static_cast<void>(membar::last_block_reduce(*result, partial, membar::plus{}, *result));
 }
 
-// Types with the same representation as the types that the instructions name.
+// Types with the same representation as the types that the instructions use.
 __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2* pairs, const __half2* of,
                            membar::mbarrier<thread_scope::cluster>* barrier) {
   membar::bulk_commit(membar::bulk_reduce<async_operation::add>(to, from, 16) +
@@ -91,7 +91,7 @@ void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, 
   typename membar::spsc_channel<__half2, 8, thread_scope::system>::producer(channel).close();
 }
 
-/// Every operation of an atomic. Each operation is a separate template that is not instantiated with the class.
+/// Every operation of an atomic. Each operation is a separate template, which is not instantiated together with the class.
 template <class T>
 void every_operation(T& object, T value) {
   const membar::atomic_ref<T, thread_scope::system> n(object);
@@ -147,7 +147,7 @@ template void every_operation(double&, double);
 
 }  // namespace other_flags
 
-// Every member of the classes, because members that are not instantiated cause no warnings.
+// Every member of the classes is used, because members that are not instantiated cause no warnings.
 template class membar::spsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpmc_channel<short, 4, membar::thread_scope::system>;

@@ -6,7 +6,7 @@ NVRTC.
 usage: other_toolkits.py nvcc|nvrtc_oldest|nvrtc_newest <folder> <repository> [<nvcc option>...]
 
 nvcc:    all public headers in one file, for each architecture, and the kernels of tests/codegen.
-nvrtc_*: the device headers, and kernels of tests/codegen, as nvrtc.py does.
+nvrtc_*: the device headers and kernels of tests/codegen, in the same way as nvrtc.py.
 
 The first run installs the packages into a virtual environment in the folder. The first line of the output starts with SKIPPED
 if they cannot be installed. Exit status: 0 if everything compiles, 1 if not.
@@ -31,7 +31,7 @@ KERNELS = ["vocabulary.cu", "device_clock.cu", "tags.cu", "sync.cu"]
 
 
 def installed(kind, folder):
-    """Returns the folder `nvidia` of the packages; or None, and a line that says why the packages cannot be installed."""
+    """Returns the packages' folder `nvidia`, or None and a line with the reason why the packages cannot be installed."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)

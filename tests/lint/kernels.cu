@@ -87,7 +87,7 @@ __global__ void right_flag_of_a_warp(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
-// This is correct if a block is one warp.
+// This is correct if a block has a single warp.
 __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   __syncwarp();
@@ -112,7 +112,7 @@ __global__ void wrong_flag_of_a_carry(const int* in, int* out, int* carry, int* 
     flag_t(ready[blockIdx.x]).store(1, cuda::memory_order_release);
   }
 }
-// The warning names the last store before the flag whose data this kernel or another kernel reads.
+// The warning names the last store before the flag whose data is read by this kernel or another one.
 __device__ int results[1024];
 __global__ void wrong_flag_of_several_results(int* flag, int* plan, int* log) {
   log[threadIdx.x] = 1;
@@ -124,7 +124,7 @@ __global__ void wrong_flag_of_several_results(int* flag, int* plan, int* log) {
   }
 }
 __global__ void right_reader_of_results(int* out) { out[threadIdx.x] = results[threadIdx.x]; }
-// One thread of the grid writes: the thread whose block number and thread number are both 0.
+// Only one thread of the grid writes: the thread whose block number and thread number are both 0.
 __global__ void right_flag_beside_data_of_one(int* flag, float* data) {
   if ((threadIdx.x | blockIdx.x) == 0) {
     data[0] = 1;
@@ -148,7 +148,7 @@ __global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
     }
   }
 }
-// Two consecutive flags need only one barrier, so there is one warning.
+// Two consecutive flags need only one barrier, so there is only one warning.
 __global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   if (threadIdx.x == 0) {
@@ -274,7 +274,7 @@ __global__ void wrong_wait_before_another(volatile int* flag, int* second, float
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
-// One block works in rounds.
+// A single block works in rounds.
 __global__ void right_rounds(volatile int* left, float* data) {
   do {
     const float other = data[threadIdx.x ^ 1];
@@ -405,7 +405,7 @@ __global__ void wrong_plain_poll_of_two(int* flags, int* out) {
   }
   *out = 1;
 }
-// An endless loop under a condition is compiled to the same code.
+// A conditional endless loop is compiled to the same code.
 __global__ void wrong_plain_poll_at_the_end(int* flag, int* out) {
   int seen;
   do {
@@ -555,7 +555,7 @@ __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) 
 }
 
 // The compare-and-swap that takes a lock does not end a wait for the lock. The write that unlocks publishes the data of the
-// earlier rounds, and is the only one that can lack a release.
+// earlier rounds, and only this write can lack a release.
 __device__ void take(int* lock) {
   while (atomicCAS(lock, 0, 1) != 0) {
     __nanosleep(100);
@@ -804,14 +804,14 @@ __global__ void right_late_write(float* out, const float* in) {
   wait_for_kernel_before();
   out[threadIdx.x] = in[threadIdx.x];
 }
-// It depends on the launch whether there is a kernel to wait for.
+// Whether there is a kernel to wait for depends on the launch.
 __global__ void right_wait_if_asked(float* out, const float* in, bool dependent) {
   if (dependent) {
     wait_for_kernel_before();
   }
   out[threadIdx.x] = in[threadIdx.x];
 }
-// One warp waits, and the others synchronize with it.
+// One warp waits, and the other warps synchronize with it.
 __global__ void right_wait_of_one_warp(float* out, const float* in) {
   if (threadIdx.x < 32) {
     wait_for_kernel_before();

@@ -85,7 +85,7 @@ NOTES = {
 }
 
 
-# Source texts that launch with the attribute for programmatic dependent launch, and others that launch without it.
+# Source texts that launch kernels with the attribute for programmatic dependent launch, and source texts that launch without it.
 LAUNCHERS = """#pragma once
 struct configuration {
   configuration() {
@@ -420,7 +420,7 @@ class Lint(unittest.TestCase):
 
 
 def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None):
-    """Makes a file of a given kind, with the SASS and the PTX of sm_90, from the kernels with nvcc, or from nvcc's output."""
+    """Makes a file of a given kind, with SASS and PTX for sm_90, from the kernels with nvcc or from nvcc's output."""
     to = pathlib.Path(folder) / "built" / name
     to.parent.mkdir(exist_ok=True)
     if to not in BUILT:
@@ -433,8 +433,8 @@ BUILT = set()
 
 
 def without_lines():
-    """Returns the PTX of the kernels without source lines. nvcc compiles the PTX as it compiles the source, without reading
-    the headers again."""
+    """Returns the kernels' PTX without source lines. nvcc compiles this PTX in the same way as the source, but without reading the headers
+    again."""
     return built("bare.ptx", "-ptx", lines="")
 
 
@@ -482,7 +482,7 @@ class Binaries(unittest.TestCase):
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
             self.require_the_same(file, f"{file}/package/libkernels.so.1")
-        # more members than the short form of the directory can count
+        # more members than the directory's short form can count
         many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})
         self.require_the_same(many, f"{many}/package/libkernels.so.1")
         self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])
@@ -523,7 +523,7 @@ class Binaries(unittest.TestCase):
         file = built("two.fatbin", "-fatbin", "-gencode=arch=compute_100,code=compute_100", architecture="-gencode=arch=compute_90,code=compute_90")
         report = json.loads(lint("--format=json", str(file), status=1).stdout)
         self.assertEqual(report["kernels"], 2 * pathlib.Path(kernels).read_text().count("__global__"))
-        # For sm_100, nvcc removes the loops of this rule.
+        # For sm_100, nvcc removes the loops on which this rule reports.
         both = {(name, 1 if rule == "spin-without-load" else 2) for name, rule, *_ in self.plain}
         self.assertEqual({(name_of(w), w["instances"]) for w in report["warnings"]}, both)
 
@@ -549,7 +549,7 @@ class Binaries(unittest.TestCase):
         self.require_the_same(around)
 
 
-# The report on each kernel of machine_code.cu, and how the kernel accesses the memory. There is no report on the other kernels.
+# The report on each kernel in machine_code.cu, and how the kernel accesses the memory. There is no report on the other kernels.
 MACHINE_CODE = {
     "early_write": ("pdl-write-before-wait", "medium", "through parameter 0:"),
     "early_atomic": ("pdl-write-before-wait", "medium", "through parameter 0:"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compilation at run time and its cache: each request is compiled only once, and a file that does not belong to the request is
+// Compilation at run time and the cache: each request is compiled only once, and a file that does not belong to the request is
 // never used.
 #include "compiled_test.hpp"
 #include "litmus_files.hpp"
@@ -56,7 +56,7 @@ class temporary_folder {
   fs::path path_;
 };
 
-/// Sets an environment variable for a scope.
+/// Sets an environment variable for the duration of a scope.
 class with_variable {
  public:
   with_variable(const char* name, const std::string& value) : name_(name) {

@@ -24,9 +24,9 @@ constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
 }
 
-/// Returns the test of whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the
-/// first thread of its block arrives. A second block arrives last and releases the others. The first thread of the third block
-/// waits for the release, and another thread of that block reads the cell.
+/// Returns a test that asks whether a thread can read a stale value in a launch of three blocks. A thread resets a cell, and
+/// the first thread of its block arrives. A second block arrives last and releases the others. The first thread of the third
+/// block waits for the release, and another thread of that block reads the cell.
 template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
           class Wait = membar::acquire_t>
 bool stale_within_a_launch(const place& near, const place& far, Arrive arrive = acq_rel, Last last = acq_rel,
@@ -76,8 +76,8 @@ TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
                           .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// Two blocks arrive before the last one. The last block reads only the later arrival, but also publishes the accesses of the
-/// earlier block. A waiting block polls with relaxed loads, and then acquires with one more load.
+/// Two blocks arrive before the last block. The last block reads only the later of the two arrivals, but also publishes the
+/// accesses of the block that arrived earlier. A waiting block polls with relaxed loads, and then acquires with one more load.
 TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arrives_last) {
   const auto thrice = [](auto first, auto second) {
     return allowed(
@@ -142,8 +142,8 @@ TEST_P(litmus_barrier_of_two_launches, needs_system_scope_between_the_launches) 
   EXPECT_TRUE((stale_between_launches<system, device, system>(GetParam())));
 }
 
-/// Because of cumulativity, device scope inside a launch would be sufficient according to the model. The engine also uses
-/// system scope there, because cumulativity across domains is one of the things that it tests.
+/// According to the model, device scope would be sufficient inside a launch, because of cumulativity. The engine uses system
+/// scope there as well, because cumulativity across domains is one of the properties that the engine tests.
 TEST_P(litmus_barrier_of_two_launches, relies_on_no_cumulativity_between_scopes) {
   EXPECT_FALSE((stale_between_launches<device, system, device>(GetParam())));
 }

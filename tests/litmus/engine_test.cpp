@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine on a fake machine. Each launch is a host thread that does the work of the litmus kernel.
+// The engine on a fake machine. Each launch is a host thread that performs the work of the litmus kernel.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
@@ -28,7 +28,7 @@ using membar_test::refusal, membar_test::says;
 struct fake_kernel {
   host_thread run;
   std::vector<unsigned> radix;
-  bool never_arrives = false;  ///< The first launch ends at once, and the others wait for it.
+  bool never_arrives = false;  ///< The first launch ends at once, and the other launches wait for it.
 };
 
 /// Atomic access to a word of the barrier.
@@ -52,7 +52,7 @@ bool arrive_and_wait(const launch_view& v, unsigned barrier, std::chrono::steady
   return true;
 }
 
-/// Does the work of `run_launch`, executing one GPU thread at a time.
+/// Performs the work of `run_launch`, one GPU thread at a time.
 void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
   const instance_layout& l = v.layout;

@@ -88,7 +88,8 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
-  // The threads of an instance must overlap in time. A run whose threads did not overlap would also show only allowed outcomes.
+  // The threads of an instance must overlap in time. If the threads did not overlap, a run would also show only allowed
+  // outcomes.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
   RecordProperty("observation", seen.frequency());
@@ -129,8 +130,8 @@ TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-/// Every thread reads the initial values with weak accesses, which caches may serve, so a value from an earlier step would be
-/// noticed.
+/// Every thread reads the initial values with weak accesses, which may hit in a cache, so the test would notice a value from an
+/// earlier step.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
   static constexpr auto model_test =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads compared with the model: a single thread ends in the final state of the only execution; threads that run one
-// after another end in that of some execution; and concurrent threads never end in a forbidden state.
+// Compares host threads with the model: a single thread ends in the final state of the only execution; threads that run one
+// after another end in the final state of some execution; and concurrent threads never end in a forbidden state.
 #include "plans.hpp"
 
 #include <litmus/host_interpreter.hpp>

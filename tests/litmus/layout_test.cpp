@@ -56,7 +56,7 @@ std::vector<seat> in_one_block(unsigned char threads) {
   return all;
 }
 
-/// Two threads in different blocks of one cluster, a third thread in another cluster, and a fourth thread in the first thread's
+/// Two threads in different blocks of a cluster, a third thread in another cluster, and a fourth thread in the first thread's
 /// block.
 std::vector<seat> mixed() {
   return {{.cluster_groups = 2, .slots = 2},
@@ -170,7 +170,7 @@ TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
 }
 
 TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
-  // The memory that is reset in one step is correct for the next step, which has another rotation.
+  // The memory that is reset in one step is also correct for the next step, which uses a different rotation.
   instance_layout l = GetParam().layout;
   for (const bool together : {false, true}) {
     l.together = together;

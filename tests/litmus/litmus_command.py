@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Code shared by the command's tests, which are started with the path of membar-litmus and the folder of the catalogue."""
+"""Code shared by the command's tests. The tests are started with the path of membar-litmus and the catalogue's folder."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ MP = r"""PTX MP
 
 
 def run(*words, command=COMMAND, **environment):
-    """Returns the exit status, the output and the messages of a command."""
+    """Returns a command's exit status, output and messages."""
     done = subprocess.run([str(command), *map(str, words)], capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 

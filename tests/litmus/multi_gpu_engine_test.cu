@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus engine on two devices: release and acquire at system scope pass data on, whichever device holds the memory.
+// The litmus engine on two devices: release and acquire at system scope pass data on, regardless of which device holds the
+// memory.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/litmus_placements.cuh>
 

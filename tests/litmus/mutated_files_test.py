@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the commands report damaged files quickly, with one short message without control characters.
+"""Checks that the commands report damaged files quickly, with a single short message that contains no control characters.
 
 usage: mutated_files_test.py MEMBAR_LITMUS MEMBAR_CHECK FOLDER [COUNT]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The parameters of the litmus engine: their text, their ranges and their random draws.
+// The litmus engine's parameters: their text form, their ranges, and random draws of them.
 #include <membar/litmus/parameters.hpp>
 
 #include <tests/common/refusal.hpp>

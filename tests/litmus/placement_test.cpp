@@ -149,7 +149,7 @@ TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of)
   EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write a test with 1 to 16 threads");
 }
 
-/// Returns a test in which only the fields that determine the shape are filled in.
+/// Returns a test with only the fields that determine the shape filled in.
 runnable_test a_test() {
   runnable_test test;
   test.model_test.name = "T";

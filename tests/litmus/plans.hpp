@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code that the tests of runnable litmus files share: the catalogue, run plans, and the model's answers. The model's search is compiled
-/// once, in plans.cpp.
+/// Code shared by the tests of runnable litmus files: the catalogue, run plans, and the model's answers. The model's search is
+/// compiled only once, in plans.cpp.
 #pragma once
 
 #include "litmus_files.hpp"
@@ -30,7 +30,7 @@ struct plan_or_reason {
 /// Returns the texts that a pattern matches: "(ld|st) y" matches "ld y" and "st y".
 [[nodiscard]] std::vector<std::string> expanded(const std::string& pattern);
 
-/// Returns the test of a file.
+/// Returns the test in a file.
 [[nodiscard]] membar::model::litmus_test test_of(const std::string& text);
 
 /// Returns the outcomes that the model allows, as `membar-litmus outcomes` prints them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads the PTX that NVRTC generates from litmus files, for the tests of their sources.
+/// Reads the PTX that NVRTC generates from litmus files, for the tests of the generated sources.
 #pragma once
 
 #include <algorithm>
@@ -174,7 +174,8 @@ class data_flow {
         } else if (opcode.starts_with("ld.") && opcode.find(".param") == opcode.npos && opcode.find(".const") == opcode.npos) {
           loads_.insert(registers.front());
         }
-      } else if (opcode.starts_with("st.weak")) {  // This store comes from the file, because the engine's own stores are plain.
+      } else if (opcode.starts_with(
+                     "st.weak")) {  // This store must come from the file, because the engine's own stores are plain.
         stores_.push_back(registers);
       }
     }

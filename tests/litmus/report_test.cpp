@@ -160,7 +160,7 @@ TEST(litmus_report, is_one_json_object_on_one_line) {
 TEST(litmus_statistics, bound_what_was_never_seen_and_what_may_be_missed) {
   EXPECT_DOUBLE_EQ(rate_bound(300), 0.01);
   EXPECT_DOUBLE_EQ(rate_bound(0), 1.0);
-  // The rule of three: at this rate, the probability that none of N instances shows the outcome is 5 %.
+  // This is the rule of three: at this rate, the probability that none of N instances shows the outcome is 5 %.
   EXPECT_NEAR(std::pow(1 - rate_bound(1'000'000), 1'000'000), 0.05, 0.001);
   EXPECT_DOUBLE_EQ(chance_of_missing(0), 1.0);
   EXPECT_NEAR(chance_of_missing(3), 0.0498, 0.0001);

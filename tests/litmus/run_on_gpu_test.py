@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests `membar-litmus run` on a GPU: files of the catalogue run, the model allows every outcome, and the counts of a report add up.
+"""Tests `membar-litmus run` on a GPU: files from the catalogue run, the model allows every observed outcome, and the counts in a report add up.
 
 usage: run_on_gpu_test.py MEMBAR_LITMUS CATALOGUE
 
@@ -64,7 +64,7 @@ class OnGpu(litmus_command.Case):
             self.check(document, name)
 
     def run_where_possible(self, names):
-        """Runs the tests whose placement the machine's GPUs allow. For every other test, it expects one sentence and no report."""
+        """Runs the tests whose placement the machine's GPUs allow. For every other test, expects a single sentence and no report."""
         for name in names:
             code, out, err = run("--json", f"--seconds={SECONDS}", file_of(name))
             if code == 2:

@@ -30,7 +30,7 @@ using membar::litmus_files::run_plan;
   return text;
 }
 
-/// Returns the digits of a test, or the reason why the test does not run.
+/// Returns a test's digits, or the reason why the test does not run.
 [[nodiscard]] std::string digits_of(const std::string& text) {
   const plan_or_reason one = plan_of(text);
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);

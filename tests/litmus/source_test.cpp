@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The CUDA source generated from litmus files: it assembles, and each thread's PTX contains the file's instructions in order.
+// The CUDA source generated from litmus files: the source assembles, and each thread's PTX contains the file's instructions in
+// order.
 #include "compiled_test.hpp"
 #include "plans.hpp"
 #include "ptx_reader.hpp"
@@ -126,10 +127,10 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
           statements.push_back(statement);
         }
       }
-      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // The code of a loop is not in the order in which it runs.
+      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // A loop's code is not in the order in which it runs.
         EXPECT_EQ(accesses_between(kernel->second), std::vector<std::string>{}) << test.name << " P" << t;
       }
-      // A compiler may peel the first iteration of a loop; then the body of the loop appears once more.
+      // A compiler may peel a loop's first iteration; the loop's body then appears once more.
       const std::vector<std::size_t> once = instructions_of(test.threads[t], 1);
       const std::vector<std::size_t> twice = instructions_of(test.threads[t], 2);
       const std::vector<std::size_t>& order = statements.size() == twice.size() ? twice : once;
@@ -150,9 +151,9 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
 
 class litmus_source : public compiled_test {};
 
-/// Selects the texts that are compiled. If everything is tested, these are all texts, which takes minutes. Otherwise it selects
-/// every eighth text and, with `words`, each text with a word of an instruction that no earlier text had, such as `acquire` in
-/// `ld.acquire.gpu`.
+/// Selects the texts that are compiled. If everything is tested, these are all texts, which takes minutes. Otherwise, selects
+/// every eighth text and, with `words`, also each text in which an instruction has a word that no earlier text had, such as
+/// `acquire` in `ld.acquire.gpu`.
 [[nodiscard]] std::vector<std::string> sample_of(const std::vector<std::string>& texts, [[maybe_unused]] bool words) {
 #if defined(MEMBAR_TEST_FULL)
   return texts;

@@ -76,7 +76,7 @@ TEST(litmus_tuner, finds_the_best_parameters_of_a_machine_and_logs_every_trial) 
   EXPECT_EQ(result.best.delay, 512);
   EXPECT_NEAR(static_cast<double>(result.log.size()), 400, 2);
   EXPECT_EQ(result.log[0].tried, parameters{});
-  // The search spends the second half of the time near the best earlier parameters.
+  // The search spends the second half of the time near the best parameters found so far.
   trial best;
   for (std::size_t i = 0; i < result.log.size(); ++i) {
     if (i > 201) {
@@ -137,7 +137,7 @@ TEST(litmus_tuner, changes_one_or_two_parameters_for_a_neighbour) {
   const parameters from;
   for (std::uint64_t index = 0; index < 300; ++index) {
     const parameters to = neighbour_of(from, 1, index);
-    EXPECT_LE(different(from, to), 3);  // A larger share may leave less for the stress.
+    EXPECT_LE(different(from, to), 3);  // With a larger share, less may be left for the stress.
     EXPECT_NO_THROW(validate(to));
   }
 }

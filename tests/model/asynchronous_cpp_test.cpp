@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The asynchronous operations in C++, with verdicts that the compiler computes: if this file compiles, the verdicts hold. Each
-// test is one program in two forms, with and without the instruction in question. The same programs written as litmus files
-// have the same verdicts.
+// Asynchronous operations in C++, with verdicts that the compiler computes: if this file compiles, the verdicts are correct.
+// Each test is a program in two forms, with and without the instruction in question. The same programs, written as litmus
+// files, have the same verdicts.
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
 #include <membar/model/asynchronous.hpp>
@@ -68,7 +68,7 @@ static_assert(model::forbidden(loaded(model::wait_parity(barrier, 0))));
 static_assert(model::allowed(loaded(model::wait_phase(barrier, 0, membar::relaxed))));
 static_assert(model::allowed(loaded(model::async_proxy_fence())));
 
-/// Each thread's small copies, in a group and on an mbarrier.
+/// Each thread's small copies, which complete in a group or on an mbarrier.
 template <class... End>
 constexpr auto small(End... end) {
   return litmus(thread(block(0), store(x, 1), model::async_copy(stage, x), end..., load(r0, stage)))
@@ -107,7 +107,7 @@ constexpr auto launched(Before... before) {
 static_assert(model::allowed(launched()));
 static_assert(model::forbidden(launched(model::grid_wait())));
 
-/// An mbarrier that the waiting thread initializes, and at which another block of the cluster arrives.
+/// An mbarrier that the waiting thread initializes and at which a thread in another block of the cluster arrives.
 template <class Order, class... Between>
 constexpr auto initialized(Order arrival, Between... between) {
   return litmus(thread(in_cluster(block(0), 0), model::init(barrier, 1), between..., model::arrive_cluster(arrival),
@@ -180,8 +180,7 @@ constexpr auto sent_in_bulk(Wait... wait) {
 static_assert(model::allowed(sent_in_bulk()));
 static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
 
-/// Message passing through the reader's shared memory, which contains the flag; each thread refers to the flag by its own
-/// variable.
+/// Message passing with a flag in the reader's shared memory. Each thread has its own variable that refers to the flag.
 template <thread_scope Scope>
 constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
   return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),
@@ -191,7 +190,7 @@ constexpr auto passed_there(model::variable flag_of_writer, model::variable flag
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(model::remote(stage, 1), stage)));
 static_assert(model::allowed(passed_there<thread_scope::block>(model::remote(stage, 1), stage)));
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(stage, model::remote(stage, 0))));
-// Each block has its own flag, so the reader never sees it set.
+// Here, each block has its own flag, so the reader never sees its flag set.
 static_assert(model::forbidden(passed_there<thread_scope::system>(stage, stage)));
 
 /// Another device's memory is accessed like any other global memory: the flag's scope includes both.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The rules of the asynchronous operations, one by one: each test is one program in two forms (two_forms.hpp).
+// The rules for asynchronous operations, one by one: each test is a program in two forms (two_forms.hpp).
 #include "two_forms.hpp"
 
 #include <litmus/explain.hpp>
@@ -46,7 +46,7 @@ const std::string small_t = "cp.async.ca.shared.global [t], [y], 4; ";
 const std::string commit = "cp.async.commit_group; ";
 const std::string small_wait = "cp.async.wait_group 0; ";
 const std::string small_arrive = "cp.async.mbarrier.arrive.noinc b; ";
-// P1 is in another block of the cluster: r9 is the address of its s.
+// P1 is in another block of the cluster: r9 is the address of P1's s.
 const std::string there = "P0:r9=&P1:s; ";
 const std::string remote_store = "st.async.shared::cluster.mbarrier::complete_tx::bytes [r9], 1, [b]; ";
 const std::string remote_add = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [r9], 1, [b]; ";
@@ -76,7 +76,7 @@ const std::string store_and_arrive = "st.weak x, 1; mbarrier.arrive.release.clus
 
 const std::vector<verdict>& verdicts() {
   static const std::vector<verdict> all = {
-      // ---- later accesses of the thread are unordered with the operation
+      // ---- the operation is not ordered before later accesses of the thread
       {"a_load_after_a_bulk_load_may_come_before_it",
        "Asynchronous Operations",
        rule::asynchronous_operations_leave_program_order,
@@ -224,7 +224,7 @@ const std::vector<verdict>& verdicts() {
        {expect + load + small_t + "cp.async.mbarrier.arrive.noinc c; mbarrier.try_wait c, 0; [[=>" + wait + "]]" + read_s},
        "P0:r0 == 0"},
 
-      // ---- a wait acquires, or a fence after it does
+      // ---- a wait, or a fence after the wait, acquires
       {"a_relaxed_wait_does_not_acquire_a_bulk_load",
        "mbarrier.test_wait/mbarrier.try_wait",
        rule::completion_on_an_mbarrier_synchronizes,
@@ -1619,13 +1619,13 @@ TEST(asynchronous_rules, every_rule_of_asynchronous_operations_is_needed_by_a_te
   for (int i = static_cast<int>(rule::asynchronous_operations_leave_program_order);
        i <= static_cast<int>(rule::kernel_boundary_joins_the_async_proxy); ++i) {
     if (static_cast<rule>(i) == rule::one_way_proxy_fences_have_one_direction) {
-      continue;  // All orders from an asynchronous access come from its completion; the next test covers this rule.
+      continue;  // An asynchronous access is ordered before others only through its completion; a test below covers this rule.
     }
     EXPECT_TRUE(tested.contains(static_cast<rule>(i))) << name(static_cast<rule>(i));
   }
 }
 
-// The copies write four bytes each and the map is read as eight bytes; without an order between them, this is an error.
+// Each copy writes four bytes, and the map is read as eight bytes. If nothing orders the write and the read, this is an error.
 TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one_replaces_it) {
   const auto replaced = [](const std::string& edge) {
     return program({"replaced",
@@ -1641,8 +1641,8 @@ TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one
   EXPECT_THROW((void)decide(replaced("launches")), error);
 }
 
-// If a completion does not act as a proxy fence, only a proxy fence in this direction orders a bulk copy's access before later
-// accesses.
+// If a completion does not act as a proxy fence, a bulk copy's access is ordered before later accesses only by a proxy fence in
+// this direction.
 TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other_way) {
   const auto loaded = [](const every_rule_but& with, const std::string& fence) {
     const litmus_test test = program(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The catalogue: every test gets the verdict that its folder names, and the writer reproduces the tests that the reader has
-// read.
+// The catalogue: every test has the verdict that its folder is named after, and the writer reproduces the tests that the reader
+// has read.
 #include <tests/litmus/litmus_files.hpp>
 
 #include <litmus/explain.hpp>

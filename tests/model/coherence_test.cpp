@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search for coherence orders, compared with all possible orders on random relations. These relations are less regular than
-// those of programs, so the search encounters pairs whose first choice fails late.
+// Compares the search for coherence orders with trying all possible orders, on random relations. These relations are less
+// regular than the relations in real programs, so the search encounters pairs for which the first choice fails only later.
 #include <membar/model/axioms.hpp>
 #include <membar/model/coherence.hpp>
 
@@ -15,7 +15,7 @@ namespace coherence_test {
 
 using namespace membar::model;
 
-/// The accesses to one location, the two writes to another location, and the relations that the axioms use.
+/// The accesses to one location, two writes to another location, and the relations that the axioms use.
 struct random_accesses {
   std::vector<event> events;
   event_structure facts;
@@ -52,7 +52,7 @@ struct random_accesses {
     facts.memory = facts.reads | facts.writes;
   }
 
-  /// Returns whether the order satisfies the axioms that involve coherence.
+  /// Returns whether the coherence order satisfies the axioms that involve coherence.
   [[nodiscard]] bool allowed(const candidate& c) const {
     return reads_not_from_the_past(c, rules, reads) && updates_are_atomic(c, rules, facts, events, reads) &&
            atomics_are_serial(c, facts, events, reads) && sequential_per_location(c, rules, facts, memory, reads);
@@ -60,7 +60,7 @@ struct random_accesses {
 
   [[nodiscard]] event_set writes() const { return facts.writes & memory; }
 
-  /// Returns the writes that come last in some allowed order of the location's writes.
+  /// Returns the writes that are last in some allowed order of the location's writes.
   [[nodiscard]] event_set last_of_every_order() const {
     event_set result = 0;
     collect(choice, 0, result);
@@ -112,7 +112,7 @@ struct random_accesses {
         }
       }
     }
-    for (std::size_t n = pairs.size(); n > 1; --n) {  // This gives the same order on every machine, unlike std::shuffle.
+    for (std::size_t n = pairs.size(); n > 1; --n) {  // Unlike std::shuffle, this produces the same order on every machine.
       std::swap(pairs[n - 1], pairs[static_cast<std::size_t>(below(static_cast<int>(n)))]);
     }
   }
@@ -123,7 +123,7 @@ struct random_accesses {
             c.coherence.holds(pairs[next].second, pairs[next].first))) {
       ++next;
     }
-    if (!allowed(c)) {  // adding more order never makes the order allowed
+    if (!allowed(c)) {  // ordering more pairs can never make the order allowed
       return;
     }
     if (next == pairs.size()) {
@@ -191,8 +191,8 @@ TEST(coherence_orders, finds_an_order_where_there_is_one) {
   EXPECT_LT(impossible, tried);
 }
 
-// Relations for which an order fails only after several pairs were ordered. They were found by counting the backtracking steps
-// of the search.
+// Seeds of relations for which an order fails only after several pairs have been ordered. These seeds were found by counting
+// the search's backtracking steps.
 TEST(coherence_orders, goes_back_where_a_way_fails_late) {
   for (const std::uint64_t seed : {187557U, 241138U, 254531U, 260821U, 280625U, 425028U}) {
     const random_accesses one(seed, true);

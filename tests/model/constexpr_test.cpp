@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Litmus tests in C++, evaluated by the compiler: if this file compiles, their verdicts are correct. The same calls are
+// Litmus tests in C++ that the compiler evaluates: if this file compiles, their verdicts are correct. The same calls are
 // repeated at run time.
 #include "sync_litmus.hpp"
 
@@ -76,7 +76,7 @@ constexpr auto cluster_barrier =
         .when(in(1, r0) == 0);
 static_assert(model::allowed(cluster_barrier));
 
-// A store with a predicate depends on the predicate, but the store after it does not.
+// A predicated store depends on its predicate, but the next store does not.
 template <class... After>
 constexpr auto predicated(const After&... after) {
   return litmus(thread(block(0), load<device>(r0, x, relaxed), model::set_if(r1, r0, model::comparison::equal, 1), after...),
@@ -94,14 +94,14 @@ static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 8)) 
 static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 7)));
 static_assert(model::allowed(shuffled.when(in(1, r1) == 0)));
 
-// Of all synchronization, only the boundary between kernels orders the read-only path.
+// The boundary between kernels is the only synchronization that orders loads through the read-only path.
 constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                   thread(block(1), load<device>(r0, y, acquire), model::load_read_only(r1, x)))
                                .when(in(1, r0) == 1 && in(1, r1) == 0);
 static_assert(model::allowed(read_only));
 static_assert(model::forbidden(read_only.ordered(0, 1)));
 
-// Shared memory belongs to a block.
+// Each block has its own shared memory.
 constexpr model::variable own = model::shared(2);
 constexpr auto two_blocks =
     litmus(thread(block(0), store(own, 1)), thread(block(0), load(r0, own)), thread(block(1), load(r0, own)));

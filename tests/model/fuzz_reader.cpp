@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: it reads any input as a litmus test. A valid test is written and read again, and a small test is
-// decided.
+// libFuzzer target that reads any input as a litmus test. If the test is valid, it is written and read again; if it is also
+// small, the model decides it.
 #include <litmus/explain.hpp>
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// Stops after 200 executions, so that a large test does not look like a hang.
+/// Stops after 200 executions, so that libFuzzer does not take a large test for a hang.
 struct bounded_visitor final : membar::model::execution_visitor {
   bool accept(const membar::model::partial_execution&) override { return ++seen < 200; }
   int seen = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The guarantees in the headers for fences, atomics, domains and launches. Each guarantee is a litmus test that the model
-// forbids, with a weakened form that the model allows. If this file compiles, they hold.
+// The guarantees in the headers for fences, atomics, domains and launches. Each guarantee is a litmus test whose outcome the
+// model forbids, with a weakened form whose outcome it allows. If this file compiles, the guarantees hold.
 #include "sync_litmus.hpp"
 
 #include <litmus/reader.hpp>
@@ -18,7 +18,7 @@ using model::in_cluster, model::thread_fence;
 constexpr model::variable data{0}, flag{1}, second{2};
 constexpr model::reg seen{0}, value{1};
 
-/// The place of a thread, the farthest place that the scope includes, and a place that it does not include.
+/// A thread's place, the farthest place that the scope includes, and a place that the scope does not include.
 struct reach {
   model::place here;
   model::place inside;
@@ -39,7 +39,8 @@ constexpr reach reach_of() {
   return {};
 }
 
-/// thread_scope.hpp, fence.cuh: a release fence, then a relaxed store; a relaxed load of it, then an acquire fence.
+/// thread_scope.hpp, fence.cuh: a release fence and then a relaxed store synchronize with a relaxed load of the stored value
+/// and then an acquire fence.
 template <thread_scope Scope>
 constexpr auto by_fences(model::place reader, auto before, auto after) {
   return litmus(thread(reach_of<Scope>().here, store(data, 1), thread_fence<Scope>(before), store<Scope>(flag, 1, relaxed)),
@@ -95,7 +96,7 @@ static_assert(atomics_synchronize_inside<thread_scope::cluster>());
 static_assert(atomics_synchronize_inside<device>());
 static_assert(atomics_synchronize_inside<system_wide>());
 
-/// atomic.cuh: ... or the value of a read-modify-write that follows the release operation. The read-modify-write may be
+/// atomic.cuh: ... or the value written by a read-modify-write that follows the release operation. The read-modify-write may be
 /// relaxed, but its scope must be wide enough.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
@@ -116,7 +117,8 @@ constexpr auto sequentially_consistent_accesses =
         .when(in(0, seen) == 0 && in(1, seen) == 0);
 static_assert(model::forbidden(sequentially_consistent_accesses));
 
-/// sync_domain.hpp: device scope orders nothing between two kernels in different domains of one device; they need system scope.
+/// sync_domain.hpp: device scope orders nothing between kernels in different domains of a device; such kernels need system
+/// scope.
 static_assert(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
 static_assert(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
 
@@ -155,8 +157,8 @@ TEST(header_guarantees, hold_at_run_time_too) {
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }
 
-/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges the updates of both. Each lane has fences: `own`
-/// before the barrier, `merged` after it.
+/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges both lanes' updates. Each lane executes the fence
+/// `own` before the barrier and the fence `merged` after it.
 bool merged_update_does_not_release(const std::string& own, const std::string& barrier, const std::string& merged) {
   return model::decide(membar::litmus_files::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
                                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
@@ -169,7 +171,7 @@ bool merged_update_does_not_release(const std::string& own, const std::string& b
       .reachable;
 }
 
-/// Lane 1 acquires on behalf of lane 0. Each lane has fences: `merged` before the barrier, `own` after it.
+/// Lane 1 acquires on behalf of lane 0. Each lane executes the fence `merged` before the barrier and the fence `own` after it.
 bool merged_update_does_not_acquire(const std::string& merged, const std::string& barrier, const std::string& own) {
   return model::decide(membar::litmus_files::read_litmus(
                            "PTX merged_update_acquires\n{ x=0; y=0; }\n"

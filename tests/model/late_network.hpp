@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A network that delays and reorders messages between PEs, in one process. It implements the transport that NVSHMEM documents,
-/// with no stronger guarantees, and runs every order of deliveries that this transport allows.
+/// A network, simulated in one process, that delays and reorders messages between PEs. The network implements the transport
+/// that NVSHMEM documents, without stronger guarantees, and tries every order of deliveries that this transport allows.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace membar_test::late_network {
 
-/// A step of a PE's program.
+/// A step in a PE's program.
 struct step {
   enum class kind_t { put, put_signal, notify, fence, quiet, wait, poll, read, free } kind = kind_t::put;
   int to = 0;        ///< the PE whose memory is accessed
@@ -32,16 +32,17 @@ struct step {
 /// Uses the transport's wait until the PE's own signal has been notified `times` times. All earlier deliveries are then
 /// visible.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
-/// Waits for a signal with plain loads: data that was delivered before may still be in flight within the PE.
+/// Waits for a signal with plain loads. Data that was delivered earlier may still be in flight within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
-/// Frees a word of the PE's own memory and allocates it again, as 0.
+/// Frees a word of the PE's own memory and allocates it again, with the value 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
 
-/// The values that each PE has read, in the order of its reads.
+/// The values that each PE has read, in the order in which it read them.
 using readings = std::vector<std::vector<int>>;
 
-/// Runs `programs`, one for each PE, in every interleaving and every order of deliveries. Returns the values that may be read.
+/// Runs `programs`, one for each PE, in every interleaving and with every order of deliveries. run() returns all possible
+/// combinations of values read.
 class network {
  public:
   explicit network(std::vector<std::vector<step>> programs) : programs_(std::move(programs)) {}
@@ -66,9 +67,9 @@ class network {
   };
   struct state {
     std::vector<std::size_t> next;
-    std::vector<int> epoch;  ///< the number of fences so far, by PE
+    std::vector<int> epoch;  ///< each PE's number of fences so far
     std::multiset<message> on_its_way;
-    std::multiset<message> landed;  ///< Delivered data that its PE may not yet see.
+    std::multiset<message> landed;  ///< Data that has been delivered but that its PE may not see yet.
     std::map<std::pair<int, int>, int> memory;
     std::map<std::pair<int, int>, int> signals;
     readings read;
@@ -110,7 +111,7 @@ class network {
     after.on_its_way.erase(after.on_its_way.find(what));
     if (what.puts) {
       after.landed.insert(what);
-      // The signal of a put is delivered after the put's data.
+      // A put's signal is delivered after the put's data.
       if (what.notifies) {
         after.on_its_way.insert({what.from, what.to, what.epoch, 0, 0, what.signal, false, true});
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Multimem addresses, rule by rule: each test is one program in two forms (two_forms.hpp). x and y are objects of the multimem address m.
+// The rules for multimem addresses, one by one: each test is a program in two forms (two_forms.hpp). x and y are objects of the
+// multimem address m.
 #include "two_forms.hpp"
 
 #include <litmus/explain.hpp>
@@ -110,7 +111,7 @@ const std::vector<verdict>& verdicts() {
        two_devices,
        {"multimem.st.release.sys m, 1; multimem.st.release.sys m, 2", sum + "r0, m"},
        "P1:r0 == [[12=>20]]"},
-      // ---- each object's operation behaves like an operation on its own address
+      // ---- each object's operation behaves like an operation on the object's own address
       {"a_release_to_all_synchronizes_and_a_relaxed_store_does_not",
        "multimem.st",
        rule::release_write,
@@ -226,7 +227,7 @@ constexpr variable x{0}, y{1}, z{2};
 constexpr multimem_variable m(3, x, y);
 constexpr reg r0{0}, r1{1}, r2{2};
 
-/// A store to all objects, signalled by a flag, and a load through the second object's own address, with or without an alias
+/// A store to all objects and then to a flag, and a load through the second object's own address, with or without an alias
 /// fence.
 template <class... Fence>
 constexpr auto stored(Fence... with) {
@@ -239,7 +240,7 @@ constexpr auto stored(Fence... with) {
 static_assert(membar::model::allowed(stored()));
 static_assert(membar::model::forbidden(stored(alias_proxy_fence())));
 
-/// A flag in each object, and a load of the flags' maximum.
+/// A flag in each object, and a load of the maximum of the flags.
 template <class Order>
 constexpr auto signalled(Order order) {
   return litmus(thread(block(0), membar::model::store(z, 1), multimem_store<system_wide>(m, 1, order)),

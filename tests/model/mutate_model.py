@@ -4,11 +4,11 @@
 
 usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
 
-Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into one
+Each condition, value and statement in the axioms and the enumeration is changed in several ways. All mutants are compiled into one
 program (source_mutants.cpp), which selects one at run time; mutants that do not compile are left out. With each mutant, the program runs
 the model's tests: TESTS, the catalogue, tests/model/small, search_cases.hpp, and the random tests of properties_test.cpp. It needs
-GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test detects must be listed in
-source_mutants.txt, below the reason why it changes nothing. Generated files go to FOLDER.
+GoogleTest. --jobs gives the number of mutants that run at once, by default the number of cores. A mutant that no test detects must be
+listed in source_mutants.txt, below the reason why the mutation has no effect. Generated files go to FOLDER.
 
 Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
 """
@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "private_memory", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
-# Tests that run with each mutant. The random tests are in the program itself, with the answers of the unmodified model.
+# Tests that run with each mutant. The program itself contains the random tests, and compares their answers with the unmodified model's.
 TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "readings_test", "search_test",
          "verdicts_test"]
 # The tools' headers that the program includes.
@@ -46,7 +46,7 @@ inline int active_mutant = 0;
 }  // namespace NAMESPACE
 """
 
-# Replacements other than those for operators.
+# Replacements for text other than operators.
 WORDS = {
     "po_loc": ["po"], "same_address": ["overlap"], "overlap": ["same_address"], "strong_writes": ["strong_reads"], "reads": ["writes"],
     "acquires": ["releases"], "releases": ["acquires"], "cause": ["base"], "arrives": ["waits"], "waits": ["arrives"],
@@ -55,7 +55,7 @@ WORDS = {
 BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
 NO_STATEMENT = r"(?:return|throw|const|constexpr|if|else|for|while|do|switch|case|default|using|struct|class|enum|template|static|public|private|protected|virtual|explicit|friend)\b"
-# Parts of a condition that are not mutated: the switches of single rules, which are all on, and the test for constant evaluation.
+# Parts of a condition that are not mutated: the switches for single rules, which are all on, and the test for constant evaluation.
 RULE = re.compile(r"rules_?\.|Rules::complete|is_constant_evaluated")
 TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
@@ -75,7 +75,7 @@ def closing(text, open_at):
 
 
 def until_semicolon(text, start):
-    """Returns the end of the expression at `start`, which is its semicolon, or None if a bracket closes before that."""
+    """Returns the end of the expression at `start`, that is, the position of its semicolon, or None if a bracket closes before the semicolon."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -87,7 +87,7 @@ def until_semicolon(text, start):
 
 
 def expressions(code):
-    """Returns (start, end, is a condition) for the expressions that run."""
+    """Returns (start, end, is a condition) for each expression that can run."""
     found = set()
     for m in re.finditer(r"\bif \(", code):
         found.add((m.end(), closing(code, m.end() - 1), True))
@@ -131,7 +131,7 @@ def piece(text, at):
 
 
 def changes(text, condition):
-    """Yields the replacements of an expression. The switches of single rules are not mutated: all of them stay on."""
+    """Yields the replacements for an expression. The switches for single rules are not mutated: all of them stay on."""
     tokens = [(m.group(), m.start()) for m in TOKEN.finditer(text)]
     depth, spaced = 0, []
     dead = [piece(text, m.start()) for m in re.finditer(r"!rules_?\.", text)]
@@ -205,8 +205,7 @@ def shown(text):
 
 
 def generate(folder, every, left_out):
-    """Writes the headers with all mutants except those left out. Returns, for each line of a generated file, the mutant on
-    that line."""
+    """Writes the headers with all mutants that are not excluded. Returns, for each line of a generated file, the mutant on that line."""
     include = folder / "include"
     shutil.rmtree(include, ignore_errors=True)
     shutil.copytree(ROOT / "include", include)
@@ -222,7 +221,7 @@ def generate(folder, every, left_out):
                 places.setdefault((start, end), []).append((number, new))
 
         def between(start, end):
-            """Returns the text after these replacements."""
+            """Returns the text with these replacements applied."""
             out, at = "", start
             inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
             for place in sorted(inside, key=lambda p: (p[0], -p[1])):
@@ -249,7 +248,7 @@ def generate(folder, every, left_out):
 
 
 def tool_sources():
-    """Returns the tools' sources that the program needs, which are next to the tools' headers that it includes directly or
+    """Returns the tools' source files that the program needs. They are next to the tools' headers that the program includes directly or
     indirectly."""
     open_headers, known, sources = list(TOOLS), set(), []
     while open_headers:
@@ -365,9 +364,9 @@ def main():
     if options.update and not options.sample:
         update(survivors, explained)
         explained = {s: explained.get(s, NO_REASON) for s in survivors}
-    bad = [f"SURVIVED, and no test notices: {s}" for s in survivors if s not in explained]
+    bad = [f"SURVIVED, undetected by any test: {s}" for s in survivors if s not in explained]
     if not options.sample:
-        bad += [f"source_mutants.txt says that this mutant changes nothing, but it is noticed or no longer exists: {s}"
+        bad += [f"source_mutants.txt says that this mutant changes nothing, but a test detects it or it no longer exists: {s}"
                 for s in explained if s not in survivors]
         if len(numbers) < 200:
             bad.append(f"only {len(numbers)} mutants compile")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests that are written both as named C++ tests and as text, and the final states of their interleavings.
+// Litmus tests that are written both in C++ with names and as text, and the final states of their interleavings.
 #include "sync_litmus.hpp"
 
 #include <litmus/reader.hpp>

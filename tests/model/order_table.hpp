@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Proves with litmus tests of the algorithms that the headers' memory orders are sufficient and necessary. The orders of a
+/// Proves with litmus tests of the algorithms that the headers' memory orders are sufficient and necessary. The orders in a
 /// litmus test are read from the header's text, so a header with a weaker order yields a different test and a different
 /// verdict.
 #pragma once
@@ -25,21 +25,21 @@
 
 namespace membar_test {
 
-/// A place where a header names an order. `code` has `$` in place of the order, and `#` in place of other orders.
+/// A place where a header names an order. `code` contains `$` in place of the order, and `#` in place of any other orders.
 struct order_site {
   const char* name;    ///< The name by which scenarios refer to the order.
-  const char* header;  ///< The header, in the table's folder.
-  /// A text that occurs once in the header: `code` is the first match after this text. If it is empty, `code` occurs once in
-  /// the header.
+  const char* header;  ///< The header's name in the table's folder.
+  /// A text that occurs once in the header: the site is the first match of `code` after this text. If this text is empty,
+  /// `code` must occur exactly once in the header.
   const char* function;
-  const char* code;         ///< Spaces and comments in the header do not matter.
-  const char* orders = "";  ///< The orders that compile at this place, if not all of them do.
+  const char* code;         ///< Spaces and comments in the header are ignored.
+  const char* orders = "";  ///< The orders that compile at this place; empty if all orders do.
 };
 
-/// A thread of a litmus test: its place, and its instructions, separated by `;`.
+/// A thread in a litmus test: its place and its instructions, separated by `;`.
 ///
-/// `{site}` is the order at that site in the header. `{one&two}` is the order of `one`, or relaxed if `two` is relaxed. A
-/// relaxed fence means no fence.
+/// `{site}` is replaced by the order at that site in the header, and `{one&two}` by the order of `one`, or by relaxed if `two`
+/// is relaxed. A relaxed fence means no fence.
 struct scenario_thread {
   const char* place;
   std::string code;
@@ -65,7 +65,7 @@ struct enough_order {
 
 namespace order_detail {
 
-/// Returns the text without comments, strings, line ends and unnecessary blanks.
+/// Returns the text without comments, string contents, line breaks and unnecessary blanks.
 inline std::string condensed(const std::string& text) {
   static const std::regex comment(R"(//[^\n]*|"(?:[^"\\\n]|\\.)*")");
   const std::string code = std::regex_replace(text, comment, " ");
@@ -147,13 +147,13 @@ class order_table {
 
   [[nodiscard]] const std::vector<scenario>& scenarios() const noexcept { return scenarios_; }
 
-  /// Returns whether the model allows the forbidden final state of the scenario with the orders of these headers.
+  /// Returns whether, with the orders in these headers, the model allows the final state that the scenario must not reach.
   [[nodiscard]] bool violated(const scenario& s, const texts& headers) const {
     return membar::model::decide(membar::litmus_files::read_litmus(litmus(s, headers))).reachable;
   }
   [[nodiscard]] bool violated(const scenario& s) const { return violated(s, headers_); }
 
-  /// Returns the litmus test of a scenario with the orders of these headers.
+  /// Returns a scenario's litmus test with the orders in these headers.
   [[nodiscard]] std::string litmus(const scenario& s, const texts& headers) const {
     std::vector<std::vector<std::string>> columns;
     std::size_t rows = 0;
@@ -179,9 +179,9 @@ class order_table {
     return text + "exists (" + s.violation + ")\n";
   }
 
-  /// Every order stronger than relaxed in the headers' code belongs to exactly one site.
+  /// Checks that every order stronger than relaxed in the headers' code belongs to exactly one site.
   void expect_every_order_has_a_site() const {
-    // This is a list of allowed orders, or a function; it does not use an order.
+    // This is a list of allowed orders or a function; no operation here uses an order.
     static const std::regex order(R"(\border_among<[^>]*>|\b(?:acquire|release|acq_rel|seq_cst)(?:_t)?\b(?!\())");
     for (const auto& [name, text] : headers_) {
       std::map<std::size_t, std::string> claimed;
@@ -202,13 +202,13 @@ class order_table {
     }
   }
 
-  /// If any order of the site is weakened, some scenario reaches its forbidden final state, unless the table gives the reason
-  /// why the weaker order is sufficient.
+  /// Checks that with any weaker order at the site, some scenario reaches its forbidden final state, unless the table gives a
+  /// reason why the weaker order is sufficient.
   void expect_need(const order_site& site) const {
     const std::size_t at = find(site, headers_);
     const std::string now = order_detail::word_at(headers_.at(site.header), at);
     if (now == "relaxed") {
-      return;  // The scenarios determine whether this order is correct.
+      return;  // The scenarios decide whether this order is sufficient.
     }
     for (const std::string& weaker : order_detail::weaker_than(now)) {
       if (!order_detail::compiles(site, weaker)) {
@@ -286,7 +286,7 @@ class order_table {
   std::vector<enough_order> enough_;
 };
 
-/// Defined by each program for the headers in its folder, MEMBAR_HEADERS: the places that name an order, and the scenarios.
+/// Each program defines this for the headers in its folder, MEMBAR_HEADERS: the places that name an order, and the scenarios.
 extern const std::vector<order_site> sites;
 extern const std::vector<scenario> scenarios;
 

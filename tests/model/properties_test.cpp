@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Properties that must hold for every program, checked on random ones: the order of threads and the names of locations do not
-// matter, and a second, naive decision procedure finds the same final states.
+// Properties that must hold for every program, checked on random programs: the order of threads and the names of locations do
+// not matter, and a second, naive decision procedure finds the same final states.
 #include "random_mixes.hpp"
 
 #include <bench/model/naive.hpp>

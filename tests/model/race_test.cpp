@@ -20,8 +20,8 @@ constexpr auto in_block = membar::thread_scope::block;
 constexpr variable x{0}, y{1};
 constexpr reg r0{0}, r1{1};
 
-// A read races with the write if it happens whether or not the reader has seen the flag. After a barrier, or between atomics,
-// there is no race.
+// A read that is executed whether or not the reader has seen the flag races with the write. After a barrier, or between
+// atomics, there is no race.
 static_assert(!race_free(litmus(thread(block(0), store(x, 1)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), load(r1, x)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), store<device>(x, 1, relaxed)),

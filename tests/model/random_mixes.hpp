@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The random tests whose outcomes are compared with those of a second decision procedure.
+/// The kinds of random tests whose outcomes are compared with the outcomes from a second decision procedure.
 #pragma once
 
 #include <bench/model/random_test.hpp>
@@ -62,7 +62,7 @@ inline const mix compared_mixes[] = {{"two", shaped(2, 3, 2, false, false), 21, 
                                      {"proxies", shaped(2, 3, 2, false, true), 25, 2000},
                                      {"everything", shaped(2, 3, 2, true, true), 26, 1500}};
 
-/// The mixes whose outcomes are compared with interleavings.
+/// The mixes whose outcomes are compared with the outcomes of interleavings.
 inline const mix interleaved_mixes[] = {
     {"two_of_five", strong(2, 5), 33, 60}, {"three_of_three", strong(3, 3), 34, 60}, {"four_of_two", strong(4, 2), 35, 60}};
 
@@ -76,7 +76,7 @@ constexpr random_shape kernels(int instructions, bool barriers) {
   return {.threads = 3, .instructions = instructions, .locations = 2, .barriers = barriers, .kernels = true};
 }
 
-/// Mixes that the second decision procedure does not support: a model mutant must not change their outcomes.
+/// Mixes that the second decision procedure does not support. A mutant of the model is detected if it changes their outcomes.
 inline const mix mutated_mixes[] = {{"sizes", sized(3, 2), 5, 60}, {"kernels", kernels(3, false), 5, 60}};
 
 }  // namespace membar_test

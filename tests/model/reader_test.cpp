@@ -229,7 +229,7 @@ TEST(reader, updates_have_their_operation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.exch r0, x, r1").a.is_register, true);
   EXPECT_EQ(only_instruction("atom.add r0, x, 1").scope, membar::thread_scope::device);
   EXPECT_EQ(only_instruction("red.release.cta.max x, 1").code, opcode::reduction);
-  // Forms of instructions that exist only in litmus files.
+  // Instruction forms that exist only in litmus files.
   EXPECT_EQ(only_instruction("red.acq_rel.cta.exch x, 1").what, operation::move);
   EXPECT_EQ(only_instruction("red.acquire.cta.cas x, 1, 2").what, operation::compare_exchange);
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The readings of passages that the PTX ISA leaves open (docs/readings.md): each test changes its verdict if its reading is
-// replaced by the alternative.
+// The readings of passages in the PTX ISA that allow several (docs/readings.md): each test's verdict changes if its reading is
+// replaced with the alternative.
 #include "two_forms.hpp"
 
 #include <tests/litmus/litmus_files.hpp>
@@ -24,7 +24,7 @@ using namespace membar::model;
 using namespace membar::litmus_files;
 using namespace membar_test;
 
-/// A program with a final state that is reachable under one reading of the passage but not under the other.
+/// A program with a final state that is reachable with one reading of the passage but not with the other.
 struct reading_test {
   std::string reading;
   std::string name;

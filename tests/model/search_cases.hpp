@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests for the search beyond small tests: programs with many equal accesses, loops that only wait, loops that are cut
-/// off, and data races. The model's tests use them, and so does the program that tries mutants of the model.
+/// Larger litmus tests for the search: programs with many equal accesses, loops that only wait, loops that are cut off, and
+/// data races. The model's tests and the program that tries mutants of the model both use them.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -46,7 +46,7 @@ inline std::string number(int n) { return std::to_string(n); }
 
 // ---- programs with many executions
 
-/// A test whose verdict is known, and a number of search steps that suffices to find it.
+/// A test whose verdict is known, and a number of search steps that is enough to reach the verdict.
 struct large_test {
   std::string name;
   litmus_test test;
@@ -200,7 +200,7 @@ inline std::vector<loop> waiting_loops() {
       {"an exchange of the same value",
        looping({"st.weak y, 1", "st.release.gpu x, 0"},
                {"L:", "atom.acq_rel.gpu.exch r0, x, 1", "bne r0, 0, L", "ld.weak r1, y"}, "x=1; y=0;")},
-      {"an addition of nothing",
+      {"an addition of 0",
        looping({"st.relaxed.gpu x, 1"}, {"L:", "atom.relaxed.gpu.add r0, x, 0", "beq r0, 0, L", "ld.relaxed.gpu r1, x"})},
       {"a branch to itself", looping({"st.relaxed.gpu x, 1"}, {"ld.relaxed.gpu r0, x", "L:", "beq r0, 0, L"})},
       {"a branch within the loop",
@@ -214,7 +214,7 @@ inline std::vector<loop> waiting_loops() {
                {"L:", "ld.relaxed.gpu r1, x", "bne r1, 1, L", "st.relaxed.gpu y, 1", "add r0, r0, 1", "blt r0, 2, L"})},
       {"an exchange, compared the other way round",
        looping({"st.relaxed.gpu x, 0"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne 0, r0, L"}, "x=1; y=0;")},
-      {"an exchange beside a store of a register that nothing sets",
+      {"an exchange next to a store of a register that nothing sets",
        looping({"st.relaxed.gpu x, r7", "ld.relaxed.gpu r0, y"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
                "x=1; y=0; P0:r7=0;")},
   };
@@ -231,7 +231,7 @@ inline std::vector<loop> working_loops() {
       {"a register that an iteration leaves behind",
        looping({"L:", "ld.relaxed.gpu r0, x", "beq r0, 1, END", "ld.relaxed.gpu r1, y", "beq r1, 0, L", "END:"}, other)},
       {"an exchange of another value", looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, other, "x=2; y=0;")},
-      {"an exchange beside a weak store",
+      {"an exchange next to a weak store",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, {"st.weak x, 0"}, "x=1; y=0;")},
       {"a jump into the loop",
        looping({"goto M", "L:", "ld.relaxed.gpu r0, y", "M:", "ld.relaxed.gpu r0, x", "bne r0, 1, L"}, other)},
@@ -253,9 +253,9 @@ inline std::vector<loop> working_loops() {
                {"ld.relaxed.gpu r0, y", "st.relaxed.gpu x, r0", "st.relaxed.gpu x, 1"}, "x=1; y=2;")},
       {"an exchange through an alias",
        looping({"L:", "atom.relaxed.gpu.exch r0, a, 1", "bne r0, 0, L"}, other, "x=1; y=0; a @ generic aliases x;")},
-      {"an exchange beside a store through a register",
+      {"an exchange next to a store through a register",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, {"st.relaxed.gpu [r7], 0"}, "x=1; y=0; P1:r7=x;")},
-      {"a weak store beside an exchange",
+      {"a weak store next to an exchange",
        looping({"st.weak x, 0"}, {"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, "x=1; y=0;")},
       {"an address that an iteration leaves behind",
        looping({"L:", "ld.relaxed.gpu r0, [r7]", "ld.relaxed.gpu r7, z", "bne r0, 1, L"}, {"st.relaxed.gpu x, 1"},
@@ -285,13 +285,13 @@ inline std::vector<loop> other_working_loops() {
       {"an exchange of another value, both through an alias",
        looping({"L:", "atom.relaxed.gpu.exch r0, a, 1", "bne r0, 0, L"}, {"st.relaxed.gpu a, 2"},
                "x=1; y=0; a @ generic aliases x;")},
-      {"an exchange beside a weak store of the same block",
+      {"an exchange next to a weak store of the same block",
        looping({"L:", "atom.relaxed.cta.exch r0, x, 1", "bne r0, 0, L"}, {"st.weak x, 0"}, "x=1; y=0;", "0")},
       {"an exchange of a surface", looping({"L:", "suatom.relaxed.gpu.exch r0, s, 1", "bne r0, 0, L"},
                                            {"suatom.relaxed.gpu.exch r0, s, 0"}, "x=1; y=0; s @ surface aliases x;")},
-      {"an exchange beside a wider one", looping({"L:", "atom.relaxed.gpu.exch.b32 r0, x, 1", "bne r0, 0, L"},
-                                                 {"atom.relaxed.gpu.exch.b64 r0, x, 0"}, "x=1; y=0;")},
-      {"an exchange beside a store of a shuffle's predicate",
+      {"an exchange next to a wider one", looping({"L:", "atom.relaxed.gpu.exch.b32 r0, x, 1", "bne r0, 0, L"},
+                                                  {"atom.relaxed.gpu.exch.b64 r0, x, 0"}, "x=1; y=0;")},
+      {"an exchange next to a store of a shuffle's predicate",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
                {"shfl.sync.idx.b32 r1|q, 5, 0, 31, 0x1", "st.relaxed.gpu x, q"}, "x=1; y=0; P1:q=0;")},
       {"a shuffle's predicate that an iteration may leave behind",
@@ -302,9 +302,9 @@ inline std::vector<loop> other_working_loops() {
        looping({"L:", "ld.relaxed.gpu r0, x", "bne r0, 2, M", "mov r7, r6", "M:", "bne r0, 1, L",
                 "cp.async.ca.shared.global [s], [r7], 4", "mov r7, 0"},
                other, "x=0; y=0; s @ shared; P0:r7=&y; P0:r6=&y;")},
-      {"an exchange beside a store through the first register",
+      {"an exchange next to a store through the first register",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"}, {"st.relaxed.gpu [r7], 0"}, "P1:r7=&x; y=0; x=1;")},
-      {"an exchange beside a copy",
+      {"an exchange next to a copy",
        looping({"L:", "atom.relaxed.gpu.exch r0, x, 1", "bne r0, 0, L"},
                {"cp.async.bulk.global.shared::cta.bulk_group [x], [s], 16"}, "x=1; y=0; s @ shared;")},
       {"a loop that works from its second instruction on",
@@ -340,10 +340,10 @@ inline const racing_program racing_programs[] = {
     {"st.weak x, 1 | L: ;\n st.weak y, 1 | ld.weak r0, y ;\n | bne r0, 1, L", "P0 'st.weak y, 1' and P1 'ld.weak r0, y'"},
     {"st.weak x, 1 | L: ;\n st.release.cta y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.release.cta y, 1' and P1 'ld.acquire.gpu r0, y'"},
-    // A read of the data in an iteration that still waits.
+    // The data is read in an iteration that still waits.
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.weak r1, x ;\n | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
-    // A read of the data only in the iterations that still wait.
+    // The data is read only in the iterations that still wait.
     {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
      ";\n | END:",
      "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
@@ -374,10 +374,10 @@ inline const racing_program racing_programs[] = {
     {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
      "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},
     {"st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x", ""},
-    // An update, together with another thread's update or with a weak store.
+    // An update that is concurrent with another thread's update or with a weak store.
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
-    // A copy, and the thread that starts the copy and may or may not wait for it.
+    // A copy, where the thread that starts it does or does not wait for it.
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
      "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "

@@ -83,7 +83,7 @@ TEST(loops, of_several_that_are_cut_the_first_is_named) {
 TEST(loops, a_state_that_is_found_needs_no_longer_runs) {
   const litmus_test test = membar_test::made_of(
       {{"L:", "add r0, r0, 1", "bne r0, 3, L"}, {"ld.relaxed.gpu r0, x", "st.relaxed.gpu x, 1"}}, "x=0;", "exists (x == 1)");
-  EXPECT_THROW((void)decide(test), error);  // Every run needs a third iteration to end.
+  EXPECT_THROW((void)decide(test), error);  // No run can end before its third iteration.
   const litmus_test found =
       membar_test::made_of({{"L:", "ld.relaxed.gpu r1, x", "add r0, r0, 1", "bne r1, 1, L"}, {"st.relaxed.gpu x, 1"}}, "x=0;",
                            "exists (P0:r0 == 2)");
@@ -153,7 +153,7 @@ TEST(paths, each_has_the_limits_to_itself) {
 
 // ---- how a search ends
 
-/// Accepts a given number of executions, and counts the executions that it receives.
+/// Accepts a given number of executions, and counts those that it receives.
 struct accepting final : execution_visitor {
   explicit accepting(int most) : left(most) {}
   bool accept(const partial_execution&) override { return --left > 0; }
@@ -210,7 +210,7 @@ TEST(a_search, ends_the_same_however_early_the_axioms_are_checked) {
   }
 }
 
-/// The counts of a search: paths, candidates, executions, steps.
+/// A search's counts: paths, candidates, executions, steps.
 std::vector<std::uint64_t> counted(const std::vector<column>& threads, const std::string& question, std::uint64_t few = 256) {
   search_options options;
   options.few_choices = few;
@@ -245,9 +245,9 @@ TEST(a_search, counts_what_it_goes_through) {
   EXPECT_EQ(counted(weak, "exists (P1:r0 == 0)", 0), (several{1, 16, 16, 47}));
 }
 
-// ---- parts that a search leaves out
+// ---- parts that a search skips
 
-/// Returns the final states that the search finds if it leaves nothing out.
+/// Returns the final states that the search finds if it skips nothing.
 std::vector<std::string> all_states(const litmus_test& test) {
   outcome_collector visitor(test);
   (void)enumerator(test.view().program, visitor, every_rule{}, search_options{}).run();
@@ -291,7 +291,7 @@ TEST(what_is_left_out, changes_no_final_state_of_a_random_test) {
     membar_test::random_tests stream(one.seed + 2, one.shape);
     for (int i = 0; i < one.programs / 4; ++i) {
       membar_test::random_program p = stream.next();
-      if (i % 2 != 0) {  // Equal threads, one of which the condition names.
+      if (i % 2 != 0) {  // Equal threads; the condition names one of them.
         for (std::size_t t = 1; t < p.code.size(); ++t) {
           p.code[t] = p.code[0];
           p.places[t] = "cta " + std::to_string(t) + ",gpu 0";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The program of mutate_model.py: runs the model's tests with mutants of the model, whose numbers it reads from standard input.
-// Each mutant has its own process, and JOBS of them run at once. A mutant counts as noticed if a verdict, an
-// outcome, an error or a data race changes, if a test in the linked test files fails, or if the mutant takes many times as long
-// as the original. Prints "<number> noticed by <test>" or "<number> survived".
+// The program that mutate_model.py compiles: it runs the model's tests with the mutants of the model whose numbers it reads
+// from standard input. Each mutant has its own process, and JOBS of these processes run at once. A mutant counts as noticed if
+// a verdict, an outcome, an error or a data race changes, if a test in the linked test files fails, or if the mutant takes many
+// times as long as the original. Prints "<number> noticed by <test>" or "<number> survived".
 //
 // usage: source_mutants JOBS FOLDER...
 #include "random_mixes.hpp"
@@ -37,7 +37,7 @@ namespace {
 using namespace membar::model;
 using namespace membar::litmus_files;
 
-/// A question about a test, and the answer of the unmodified model.
+/// A question about a test, and the unmodified model's answer.
 struct question {
   std::string name;
   std::function<std::string()> ask;
@@ -179,7 +179,7 @@ void wait_for_one(std::map<pid_t, int>& running) {
 
 int main(int count, char** arguments) {
   testing::InitGoogleTest();
-  testing::GTEST_FLAG(filter) = "-*large_tests*";  // decided below
+  testing::GTEST_FLAG(filter) = "-*large_tests*";  // add_all, below, decides these tests
   testing::GTEST_FLAG(break_on_failure) = false;
   testing::GTEST_FLAG(fail_fast) = true;
   const auto jobs = std::stoul(arguments[1]);

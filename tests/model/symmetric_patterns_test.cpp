@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every memory order in the device headers for symmetric memory is needed: the protocols between PEs as litmus tests, with the
-// orders that the headers have now (order_table.hpp). Further tests show what else the guarantees between PEs require:
-// barriers, system scope, a sequence number in each word, and links over which a put becomes visible everywhere.
+// Shows that every memory order in the device headers for symmetric memory is needed. The protocols between PEs are written as
+// litmus tests with the orders that are currently in the headers (order_table.hpp). Further tests show what else the guarantees
+// between PEs require: barriers, system scope, a sequence number in each word, and links over which a put becomes visible
+// everywhere.
 #include "late_network.hpp"
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
@@ -193,9 +194,9 @@ namespace {
 using namespace membar_test;
 using namespace membar_test::sync_litmus;
 
-// The litmus tests, as templates on the orders. PE i is GPU i. The catalogue has them as files, Put.*.
+// The litmus tests, as templates on the orders. PE i is GPU i. The catalogue contains the same tests as files, Put.*.
 
-/// The thread that acts for a PE in the PE's block.
+/// A thread in a PE's block.
 constexpr model::place on(int pe) noexcept { return block(0, pe); }
 /// A network card, which stores on behalf of other threads: only system scope includes it.
 constexpr model::place network() noexcept { return host(); }
@@ -205,8 +206,8 @@ constexpr model::instruction block_barrier(bool present) {
   return present ? model::sync_block() : fence_or_nothing<in_block>(none);
 }
 
-/// A put with signal, or a notification, by a block: one thread stores the data and another the signal; one thread waits and
-/// another reads. The signal has arrived, but the data has not.
+/// A put with a signal, or a notification, by a block. In the sending block, one thread stores the data and another stores the
+/// signal; in the receiving block, one thread waits and another reads. The signal has arrived, but the data has not.
 template <thread_scope Scope = system_wide>
 constexpr auto signalled_without_data(auto set, auto find, bool barrier_before = true, bool barrier_after = true) {
   return litmus(thread(on(0), store(x, 1), block_barrier(barrier_before)),
@@ -233,7 +234,7 @@ constexpr auto third_pe_told_by_the_sender_over_a_network() {
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// Two additions to a counter, one of which is lost.
+/// Two additions to a counter; one of them is lost.
 template <thread_scope Scope>
 constexpr auto lost_addition() {
   return litmus(thread(on(0), model::fetch_add<Scope>(r0, x, 1, relaxed)),
@@ -241,13 +242,13 @@ constexpr auto lost_addition() {
       .when(in_memory(x) == 1);
 }
 
-/// A packed message: the sender reuses its box after the receiver's answer, which may come before the receiver has read the
-/// box.
+/// A packed message: the sender reuses the message's slot after the receiver's answer, which may come before the receiver has
+/// read the slot.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
-/// A packed message: one thread of the sender's block receives the answer, and another sends the next message. The box may then
-/// be overwritten before its owner has read it. `tell` and `hear` are the orders with which the answer is
-/// sent and received.
+/// A packed message: one thread of the sender's block receives the answer, and another sends the next message. The slot may
+/// then be overwritten before its owner has read it. `tell` and `hear` are the orders with which the answer is sent and
+/// received.
 constexpr auto box_used_by_another_thread(auto tell, auto hear) {
   return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
                 thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
@@ -255,7 +256,8 @@ constexpr auto box_used_by_another_thread(auto tell, auto hear) {
       .when(in(0, r0) == 1 && in(2, r0) == 2);
 }
 
-/// Two fetches of one object, and two relaxed fetch-adds on one counter; the second of each returns an older value.
+/// Two fetches of one object, and two relaxed fetch-adds on one counter. In each case, the second operation returns an older
+/// value.
 constexpr auto fetches_of_one_object() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, x, relaxed), load<system_wide>(r1, x, relaxed)))
@@ -268,7 +270,7 @@ constexpr auto fetch_adds_on_one_counter() {
       .when(in(1, r0) == 2 || in(1, r1) == 0);
 }
 
-/// Two puts, a fence and one relaxed notification: the signal has arrived but one of the puts has not.
+/// Two puts, a fence and one relaxed notification: the signal has arrived, but one of the puts has not.
 constexpr auto one_of_two_missing(auto fence) {
   return litmus(
              thread(on(0), store(x, 1), store(w, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
@@ -337,8 +339,9 @@ TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
   EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "only a fence orders fetches of two objects";
 }
 
-// The operations that order other operations over a network that delays and reorders deliveries. Each case also shows what
-// fails without them, and the model's verdict on the same program between PEs that loads and stores can reach.
+// Tests the operations that impose an order, over a network that delays and reorders deliveries. Each case also shows what
+// fails without such an operation, and checks the model's verdict on the same program between PEs that can use loads and
+// stores.
 
 namespace net = membar_test::late_network;
 
@@ -409,7 +412,7 @@ TEST(late_network, a_barrier_completes_first_and_then_signals) {
 }
 
 TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_came) {
-  // A network card may write the signal before the earlier data, over another path. NVSHMEM's own wait handles this, and a
+  // A network card may write the signal before the earlier data, over another path. NVSHMEM's own wait handles this case, and a
   // barrier that polls the word itself must handle it as well.
   for (const bool takes_care : {true, false}) {
     std::vector<std::vector<net::step>> all(2);
@@ -417,7 +420,7 @@ TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_ca
       std::vector<net::step>& own = all[static_cast<std::size_t>(pe)];
       own = {net::put(1 - pe, 0, 1), net::quiet(), net::notify(1 - pe, 0), net::poll(0)};
       if (takes_care) {
-        own.push_back(net::wait(0));  // This wait ends at once; see arrived_from of nvshmem_backend.cuh.
+        own.push_back(net::wait(0));  // This wait ends at once; see arrived_from in nvshmem_backend.cuh.
       }
       own.push_back(net::read(pe, 0));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests, mainly of the synchronization patterns, as templates on scopes and orders. With the orders of a header, the
-/// model must forbid the condition of a pattern; with one of these orders weakened, it must allow the condition. `none` leaves
-/// a fence out.
+/// Litmus tests, mainly of the synchronization patterns, as templates on scopes and orders. With the orders in a header, the
+/// model must forbid a pattern's condition; with one of these orders weakened, it must allow the condition. `none` means that
+/// there is no fence.
 #pragma once
 
 #include <membar/model/test.hpp>
@@ -26,7 +26,7 @@ inline constexpr model::reg r0{0}, r1{1}, r2{2};
 struct none_t {};
 inline constexpr none_t none{};
 
-/// A fence. With `none`, an instruction without effect: an assignment to a register that no test reads.
+/// A fence. With `none`, this is an instruction without effect: an assignment to a register that no test reads.
 template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr model::instruction fence_or_nothing(Order order) {
   if constexpr (std::same_as<Order, none_t>) {
@@ -56,7 +56,7 @@ template <thread_scope Scope>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// Store buffering: each of two threads stores to a location, executes a fence, and misses the other thread's store.
+/// Store buffering: each of two threads stores to a location, executes a fence, and does not see the other thread's store.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto store_buffering(auto fence, model::place first = block(0), model::place second = block(1)) {
   return litmus(thread(first, store(x, 1), model::thread_fence<Scope>(fence), load(r0, y)),
@@ -64,14 +64,14 @@ template <thread_scope Scope>
       .when(in(0, r0) == 0 && in(1, r0) == 0);
 }
 
-/// Store buffering with relaxed accesses at device scope and nothing between them.
+/// Store buffering with relaxed accesses at device scope and no fence between them.
 inline constexpr auto relaxed_store_buffering =
     litmus(thread(block(0), store<device>(x, 1, relaxed), load<device>(r0, y, relaxed)),
            thread(block(1), store<device>(y, 1, relaxed), load<device>(r0, x, relaxed)))
         .when(in(0, r0) == 0 && in(1, r0) == 0);
 
-/// A reader reads a slot and then acknowledges it, but reads what the writer stores after the acknowledgement. The writer's
-/// store depends on a branch, as in the code.
+/// A reader reads a slot and then acknowledges it, but its read returns what the writer stores after the acknowledgement. As in
+/// the code, the writer's store depends on a branch.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto overwritten_while_read(auto say, auto hear, model::place reader = block(0),
                                                     model::place writer = block(1)) {
@@ -100,7 +100,7 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A packed channel: the consumer acknowledges a word, but reads the word of the next turn. With `looks_first`, the consumer
+/// A packed channel: the consumer acknowledges a word, but has read the next turn's word. With `looks_first`, the consumer
 /// acknowledges only after it has read the word.
 template <thread_scope Scope = device>
 [[nodiscard]] constexpr auto packed_word_overtaken(bool looks_first, model::place producer = block(0),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the
-// headers have now (order_table.hpp). Further tests show what else the patterns require: scopes, barriers, and a single
-// word.
+// Shows that every memory order in the synchronization patterns is needed. The algorithms are written as litmus tests with the
+// orders that are currently in the headers (order_table.hpp). Further tests show what else the patterns require: scopes,
+// barriers, and keeping a message and its number in a single word.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
@@ -133,7 +133,7 @@ const std::string fills_twice = fills_first + "; mbarrier.try_wait.{pipeline_roo
 const std::string takes = "mbarrier.try_wait.{pipeline_full} full, 0; ld.weak.shared r0, s";
 const std::string gives_back = "; fence.proxy.async.shared::cta; mbarrier.arrive.{pipeline_back} empty";
 
-// A broadcast with one stage, s, in blocks 0 and 1 of a cluster: first x, then y. One thread of each block consumes.
+// A broadcast with one stage, s, in blocks 0 and 1 of a cluster: first of x, then of y. One thread in each block is a consumer.
 constexpr const char* broadcast =
     "x=1; y=2; s @ shared; full @ mbarrier 1; there @ mbarrier 1; empty @ mbarrier 2; P0:r9=&P2:s;";
 constexpr const char* relayed_broadcast =
@@ -169,7 +169,7 @@ std::string takes_from(const std::string& full) {
   return "mbarrier.try_wait.parity.{broadcast_full}.cta " + full + ", 0; ld.weak.shared r0, s";
 }
 const std::string gives_back_to_all = "; mbarrier.arrive.{broadcast_back}.cluster empty";
-/// Multicast: the producer and a consumer in each block; block 1's consumer does `work` before it returns the stage.
+/// Multicast: the producer, and a consumer in each block. Block 1's consumer executes `work` before it returns the stage.
 std::vector<scenario_thread> multicast(const std::string& enter, const std::string& work) {
   return {{cluster_block_0, broadcasts(enter)},
           {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
@@ -183,13 +183,13 @@ std::vector<scenario_thread> relayed(const std::string& enter, const std::string
           {cluster_block_0, passes_on}};
 }
 
-// Producers of a channel with one slot. r7 is set if the thread has pushed.
+// Producers of a channel with one slot. r7 is set if the thread has pushed a message.
 const std::string pushes_one_of_many(const std::string& message) {
   return "mov r7, 0; ld.relaxed.gpu r0, tail; mul r2, r0, 2; ld.{many_room}.gpu r1, stamp; bne r1, r2, END; add r3, r0, 1; "
          "atom.relaxed.gpu.cas r4, tail, r0, r3; bne r4, r0, END; st.weak slot, " +
          message + "; add r5, r2, 1; st.{many_push}.gpu stamp, r5; mov r7, 1; END:";
 }
-// One of several consumers of such a channel. r6 is the message, or the value that preceded it.
+// One of several consumers of such a channel. r6 is the message, or the slot's earlier value.
 const std::string pops_one_of_many(const std::string& before) {
   return "mov r6, " + before +
          "; ld.relaxed.gpu r0, head; mul r2, r0, 2; add r2, r2, 1; ld.{mpmc_pop}.gpu r1, stamp; bne r1, r2, END; add r3, r0, "
@@ -204,7 +204,7 @@ const std::string pushes_packed(const std::string& message) {
          message + "; st.relaxed.gpu slot, r5; mov r7, 1; END:";
 }
 
-// The source of a publisher publishes a value, and then another when there is space. The entry, the tail and the head are in
+// A publisher's source publishes a value, and then another value when there is space. The entry, the tail and the head are in
 // shared memory.
 std::string publishes(const std::string& hand_over, const std::string& room) {
   return "st.weak entry, 1; st." + hand_over + ".cta tail, 1; ld." + room +
@@ -229,7 +229,7 @@ scenario handed_on(const char* name, const std::string& hand_over) {
            {on_host, "mov r1, 0; ld.acquire.sys r0, told; beq r0, 0, END; ld.weak r1, x; END:"}},
           "P4:r0 == 1 /\\ P4:r1 == 0"};
 }
-// One end of a queue gets a new owner, with a barrier in between; the new owner closes the queue.
+// After a barrier, another thread takes over one end of a queue; the new owner closes the queue.
 scenario closed_by_the_second_owner(const char* name, const std::string& first, const std::string& second,
                                     const std::string& look) {
   return {name,
@@ -349,7 +349,7 @@ const std::vector<scenario> scenarios = {
        "ld.relaxed.gpu r3, sequence"}},
      "P1:r0 == P1:r3 /\\ (P1:r0 == 0 /\\ (P1:r1 == 1 \\/ P1:r2 == 1) \\/ P1:r0 == 2 /\\ (P1:r1 == 0 \\/ P1:r2 == 0))"},
 
-    // Block 0 is the leader: a phase of three blocks adds 16, of which the leader adds 14.
+    // Block 0 is the leader: in each phase, the three blocks add 16 in total; the leader adds 14.
     {"grid_barrier_hides_what_another_block_wrote_before_it",
      "x=0; arrived=0;",
      {{block_0, "st.weak x, 1; bar.cta.sync 0"},
@@ -442,7 +442,7 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-/// The publisher, with data that another lane of the source's warp wrote, with or without a `bar.warp.sync` before publishing.
+/// The publisher, with data written by another lane in the source's warp, with or without a `bar.warp.sync` before publishing.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(membar::litmus_files::read_litmus(
@@ -599,7 +599,7 @@ TEST(sync_patterns, a_scope_that_does_not_reach_the_other_thread_orders_nothing)
   EXPECT_TRUE(model::forbidden(stale_data_after_barrier<system_wide>(release, acquire, in_domain(block(1), 1))));
 }
 
-/// Two threads in each of two blocks: one thread with data, and the first thread, which arrives and waits on behalf of the
+/// Two threads in each of two blocks: one thread stores or reads data, and the first thread arrives and waits on behalf of the
 /// block.
 TEST(sync_patterns, a_grid_barrier_covers_every_thread_of_the_blocks) {
   const auto barrier = [](auto arrive, auto wait) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Verdict tests of a program in two forms that differ in one place, which is written [[one=>other]]: the model allows the
+/// Verdict tests for a program in two forms that differ in one place, which is written [[one=>other]]: the model allows the
 /// final state in the first form and forbids it in the second. Each test names the section of the PTX ISA that determines this,
 /// and a rule of the model without which one of the two verdicts would be different.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Verdicts that are easy to get wrong, and the readings that docs/model.md adopts.
+// Verdicts that are easy to get wrong, and verdicts that depend on the readings adopted in docs/model.md.
 #include <tests/litmus/litmus_files.hpp>
 
 #include <litmus/reader.hpp>
@@ -35,7 +35,7 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
 
-// Each of these verdicts changes if one rule is interpreted more loosely or more strictly (mutate_model.py).
+// Each of these verdicts changes if a rule is interpreted more loosely or more strictly (mutate_model.py).
 TEST(verdicts, every_small_test_holds) {
   const auto files = membar_test::litmus_files(MEMBAR_SMALL_TESTS);
   EXPECT_GE(files.size(), 8U);
@@ -186,7 +186,7 @@ TEST(verdicts, mixed_size_races_have_no_verdict) {
   EXPECT_TRUE(beside("st.weak.b64 x, 1 | ld.weak.u64 r0, x", "1"));
 }
 
-/// Returns the result of a test with two threads in two blocks, on x and y: "1", "0" or the error.
+/// Returns the result of a test with locations x and y and two threads in two blocks: "1", "0" or the error message.
 std::string answer(const std::string& rows, const std::string& question, const std::string& state = "x=0; y=0;",
                    const std::string& places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0") {
   try {
@@ -257,7 +257,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
             "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of the same cluster can access it");
-  // Tests an address that was passed on through memory.
+  // Tests an address that was passed through memory.
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";
   EXPECT_EQ(answer(handed, "exists (P1:r0 == 1)", state, one_cluster), "0");
@@ -427,7 +427,7 @@ TEST(verdicts, accesses_of_any_size_of_one_thread_see_the_bytes_that_are_there) 
       (void)require_defined(one.test.view().program);
       (void)enumerator(one.test.view().program, found).run();
     } catch (const error&) {
-      continue;  // a value consists of bytes of several writes
+      continue;  // a value consists of bytes from several writes
     }
     ++decided;
     ASSERT_EQ(found.found().size(), 1U) << write_litmus(one.test);

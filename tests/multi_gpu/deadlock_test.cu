@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of deadlocks on two GPUs, with a budget for every wait: programs that the recorder reports do hang, corrected
-/// programs do not, and the tests continue in both cases.
+/// The catalogue of deadlocks on two GPUs. Programs that the recorder reports do hang, and corrected programs do not. Every
+/// wait has a budget, so the tests continue in both cases.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/barrier.cuh>
@@ -52,7 +52,7 @@ __global__ void wait_add(object<signal<add>> signal, unsigned long long value, w
 __global__ void meet(span<barrier_word> words, wait_budget budget, unsigned* result) {
   report(result, try_barrier(by_thread, words, budget));
 }
-/// The last block notifies, and the others wait. Each block reports whether its wait timed out.
+/// The last block notifies, and the other blocks wait. Each block reports whether its wait timed out.
 __global__ void notify_from_the_last_block(object<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
   if (blockIdx.x == gridDim.x - 1) {
     notify(by_thread, signal, 1, target);
@@ -73,7 +73,7 @@ class gpus {
       for (auto& stream : streams_[which.index()]) {
         stream = std::make_unique<support::stream>();
       }
-      // A kernel's first launch might wait for a running kernel that in turn waits for the launched kernel.
+      // A kernel's first launch might wait for a running kernel, which in turn waits for the launched kernel.
       [](auto... kernels) { (load(kernels), ...); }(notify_set, notify_add, wait_set, wait_add, meet,
                                                     notify_from_the_last_block, nothing);
     }
@@ -135,7 +135,7 @@ class gpus {
   /// Returns the number of enqueued waits, including waits by grids.
   [[nodiscard]] std::size_t waits() const noexcept { return used_; }
 
-  /// Waits for everything. Returns the number of timed-out waits.
+  /// Waits for all work. Returns the number of timed-out waits.
   [[nodiscard]] unsigned waits_in_vain() {
     for (const pe which : backend_.local_pes()) {
       const membar::device_guard guard(backend_.device_of(which));

@@ -12,7 +12,7 @@ constexpr int rounds = 100'000;
 /// Every test runs once for each way of ordering data and flag.
 class peer_message_passing : public multi_gpu_test, public ::testing::WithParamInterface<passing> {
  protected:
-  /// The writer runs on `first` and the reader on `second`; the mailbox is in the memory of `home`.
+  /// The writer runs on `first` and the reader on `second`; the mailbox is in the memory of the device `home`.
   void expect_order(int home) {
     with(GetParam(), [&]<passing How>() { expect_order_of<How>(home); });
   }
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(, peer_message_passing, ::testing::ValuesIn(every_passi
 TEST_P(peer_message_passing, holds_through_the_readers_memory) { expect_order(second); }
 TEST_P(peer_message_passing, holds_through_the_writers_memory) { expect_order(first); }
 
-// Both GPUs add to one counter. Peer memory over NVLink supports atomics.
+// Both GPUs add to the same counter. Peer memory over NVLink supports atomics.
 __global__ void add(int* counter, int count) {
   for (int i = 0; i != count; ++i) {
     membar::atomic_ref<int, thread_scope::system>(*counter).fetch_add(1, membar::relaxed);

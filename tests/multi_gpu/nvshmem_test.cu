@@ -105,7 +105,7 @@ TEST_F(nvshmem, a_collective_launch_that_fills_a_device_returns_on_every_pe) {
     const cudaStream_t streams[] = {stream.get()};
     const symmetric::collective_grid full{.grid = membar::co_resident_blocks(wait_on_the_first, 1024), .block = 1024};
     collective_launch(of, full, streams, wait_on_the_first, [&](pe) { return std::tuple(ready.on(self)[0], report.get()); });
-    if (self == pe(1)) {  // PE 0's grid waits for this notification, so the host must get here before that grid has ended.
+    if (self == pe(1)) {  // PE 0's grid waits for this notification, so the host must get here before the grid has ended.
       const support::stream other;
       notify_on_stream(ready.on(self)[0], 1, pe(0), other.get());
       membar::check(cudaStreamSynchronize(other.get()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory between processes that have one GPU each and use only membar: the same protocols as for the peer backend, in
-// shared memory.
+// memory that the processes share.
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/process_memory.hpp>
 

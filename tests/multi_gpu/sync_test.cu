@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The patterns between two devices: channels, a barrier with flags in each device's own memory, and a publisher whose signals
-// are in the peer's memory.
+// The synchronization patterns between two devices: channels, a barrier with flags in each device's own memory, and a publisher
+// whose signals are in the peer's memory.
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/packed_channel.cuh>
 #include <membar/sync/spsc_channel.cuh>

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Decides very small PTX programs by enumerating their sequentially consistent interleavings.
 
-It is based on the PTX ISA ("Memory Consistency Model", and the sections on the instructions) and the CUDA programming guide
-("Distributed shared memory", "Synchronization functions"). It shares no code or method with membar-check: it has no event
-graph, no axioms and no revisits. It executes the threads in every order and tracks, for each thread, which accesses causality
-orders before its next instruction. Two conflicting accesses that are neither morally strong nor ordered by causality are a
-race, and an access to another block's shared memory that is not ordered between that block's begin and exit is undefined.
+The oracle is based on the PTX ISA ("Memory Consistency Model", and the sections on the instructions) and the CUDA programming guide
+("Distributed shared memory", "Synchronization functions"). It does not share any code or method with membar-check: it has no event graph,
+no axioms and no revisits. It executes the threads in every order and tracks, for each thread, which accesses are ordered before the
+thread's next instruction by causality. Two conflicting accesses that are neither morally strong nor ordered by causality are a race, and an
+access to another block's shared memory that is not ordered between that block's begin and exit is undefined.
 
-Every interleaving is an execution in the weak model. The converse holds only for a program whose interleavings have no race and
-no critical cycle through two locations. `Verdict.exact` is true if the program was proven to be of this kind; only then is the
-list of final values complete.
+Every interleaving is also an execution in the weak model. The converse holds only if a program's interleavings have no race and no critical
+cycle through two locations. `Verdict.exact` is true if this was proven for the program; only then is the list of final values complete.
 """
 
 import struct
@@ -22,15 +21,15 @@ RELEASES = ("release", "acq_rel")
 
 
 class Place(NamedTuple):
-    """The place where a thread runs. A host thread has no device; blocks and clusters are numbered over all launches."""
+    """The place where a thread runs. A host thread has no device. The numbering of blocks and clusters continues over all launches."""
     device: Optional[int]
     cluster: int
     block: int
 
 
 class Loc(NamedTuple):
-    """A word of an object, or one of its halves. `rank` is the rank in the cluster of the block that owns the shared memory;
-    None means the thread's own block."""
+    """A word of an object, or one of the word's halves. `rank` is the cluster rank of the block that owns the shared memory; None means the
+    thread's own block."""
     name: str
     rank: Optional[int] = None
     half: Optional[int] = None
@@ -39,11 +38,10 @@ class Loc(NamedTuple):
 class Ins(NamedTuple):
     """ld, st, add, exch, red, packed, fence, wait, need, bar, arrive, cwait, ret, copyin, copyout, mwait, gwait, pfence.
 
-    `need` ends the thread unless the comparison holds for the loaded value. `value` is the value that is written, added or
-    awaited; `arg` is the comparison of a wait or need, the place of a bar, whether a packed addition returns the old value,
-    (source, mbarrier) of a copyin, the source of a copyout, the mbarrier of an mwait, and "read" or "" of a gwait. `window`
-    marks an access through the .shared::cta window, whichever block the address belongs to; `type` is the type of a packed
-    addition."""
+    `need` ends the thread unless the comparison holds for the loaded value. `value` is the value that is written, added or awaited. `arg`
+    is the comparison for a wait or need, the place for a bar, whether a packed addition returns the old value, (source, mbarrier) for a
+    copyin, the source for a copyout, the mbarrier for an mwait, and "read" or "" for a gwait. `window` marks an access through the
+    .shared::cta window, regardless of which block the address belongs to; `type` is the type of a packed addition."""
     op: str
     loc: Optional[Loc] = None
     order: str = "weak"
@@ -77,8 +75,8 @@ class Verdict(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The accesses that causality orders before a point of a thread. base: for each actor, the number of its first accesses
-    that are among them. seen: single writes that were observed, without their predecessors. fenced: the part of `base` that a
+    """The accesses that causality orders before a point in a thread. base: for each actor, how many of its first accesses are included.
+    seen: single writes that were observed, without their predecessors. fenced: the part of `base` that a
     fence.sc of the whole program separates from this point. proxy, proxy_seen: the part that a fence.proxy.async of the block
     separates from this point, as an asynchronous copy requires."""
     base: tuple
@@ -137,7 +135,7 @@ NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset()
 class ThreadState(NamedTuple):
     pc: int
     known: Known
-    fences: tuple = (None,) * 4         # For each scope, what the thread knew at its last fence.
+    fences: tuple = (None,) * 4         # For each scope, the Known of the thread at its last fence.
     releases: frozenset = frozenset()   # Heads of release operations, for later strong writes of the same location.
     pending: frozenset = frozenset()    # (covers, head) pairs observed by strong reads, for later acquire operations and fences.
     registers: tuple = ()
@@ -148,7 +146,7 @@ class ThreadState(NamedTuple):
 
 
 class CopyState(NamedTuple):
-    known: Optional[Known] = None  # What was known at its start; None before the start.
+    known: Optional[Known] = None  # The Known at its start; None before the start.
     done: int = 0                  # 1: the source was read, 2: the destination was written.
     value: tuple = ()
 
@@ -198,7 +196,7 @@ class Oracle:
     # ---- static facts
 
     def lay_out(self):
-        """Assigns each object a cell, or two if any access is to a half. Finds the cells that only one actor accesses."""
+        """Assigns a cell to each object, or two cells if any access is to a half. Finds the cells that only one actor accesses."""
         halves, users = set(), {}
         for t, code in enumerate(self.p.code):
             for pc, i in enumerate(code):
@@ -244,7 +242,7 @@ class Oracle:
         return self.p.places[actor if actor < self.n else self.copies[actor - self.n][0]]
 
     def includes(self, scope, a, b):
-        """Returns whether the scope of an operation of thread `a` includes thread `b`."""
+        """Returns whether the scope of an operation by thread `a` includes thread `b`."""
         x, y = self.place(a), self.place(b)
         if a == b or scope == "sys":
             return True
@@ -300,8 +298,7 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """Returns the states after one step. If a step commutes with all steps of the other threads, it is the only step
-        taken."""
+        """Returns the states after one step. If some step commutes with all steps of the other threads, only that step is taken."""
         steps = []
         for t, th in enumerate(s.threads):
             if th.ended or th.waits:
@@ -470,9 +467,9 @@ class Oracle:
         return s
 
     def passes(self, s, threads):
-        """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
-        interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC order
-        may have the opposite order. The accesses that such fences order have the same order in every interleaving, so they do not
+        """Handles a barrier that waited for a thread's exit. In the weak model, this wait does not create causality. In every interleaving,
+        the wait puts a fence.sc before the exit and a fence.sc after the barrier in this order, but the Fence-SC order may contain them in
+        the opposite order. The accesses that such fences order have the same order in every interleaving, so they do not
         count as contended; `fences_around_exit` records that such fences may exist."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
@@ -556,7 +553,7 @@ class Oracle:
         self.look_for_races(s, access, self.cells[key], s.threads[t].known.has)
 
     def note_edges(self, s, t, access, cells):
-        """Records the other locations from which causality leads to this access; see critical_cycle."""
+        """Records the other locations from which there is a causality path to this access; see critical_cycle."""
         k = s.threads[t].known
         if access.strong:
             for cell, accesses in enumerate(s.history):

@@ -6,10 +6,10 @@ usage: oracle_test.py <membar-check> [--features=NAME,...] [--count=N] [--seed=N
        oracle_test.py --self-test
        oracle_test.py --show=SEED:FEATURE
 
-If the oracle finds a fault in a program, membar-check must report a finding of that kind; otherwise it must answer `verified`. The final
-values of clean programs are also compared: membar-check must verify the condition that one of the oracle's final states holds,
-and must report the negation of each state (for at most --conditions states) as violated. If the weak model may have more
-executions than the interleavings, only the negations are checked. The answer `gave up` is counted, but is not a disagreement.
+If the oracle finds a fault in a program, membar-check must report a finding of that kind; otherwise, membar-check must answer `verified`.
+The final values of clean programs are also compared: membar-check must verify the condition that one of the oracle's final states holds,
+and must report the negation of each state (for at most --conditions states) as violated. If the weak model may have more executions than
+the interleavings, only the negations are checked. The answer `gave up` is counted, but is not a disagreement.
 """
 
 import argparse
@@ -58,8 +58,8 @@ class Case:
         return paths
 
     def disagreement(self, answers):
-        """Returns the error in membar-check's statuses of this program, or None. The answer "gave up" is not wrong, and neither
-        is a race that depends on whether the two halves of a read-modify-write are one operation."""
+        """Returns the error in membar-check's statuses for this program, or None. It is not an error if membar-check gave up, or if a race
+        depends on whether the two halves of a read-modify-write are one operation."""
         found = self.verdict.findings
         for (condition, expected), status in zip(self.asked, answers):
             if status == "gave up" or (status == "race" and self.verdict.open):
@@ -136,7 +136,7 @@ def compare(options):
 
 
 def compare_hand_made(options):
-    """Returns membar-check's answers to the hand-made programs."""
+    """Returns membar-check's answers for the hand-made programs."""
     wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
@@ -153,7 +153,7 @@ def compare_hand_made(options):
 
 
 def self_test():
-    """Checks the oracle's answers to the hand-made programs, and that a wrong answer from membar-check would be detected."""
+    """Checks the oracle's answers for the hand-made programs, and checks that a wrong answer from membar-check would be detected."""
     wrong = []
     for name, (launch, findings, finals) in hand_made.PROGRAMS.items():
         case = Case(0, name, launch, 0)

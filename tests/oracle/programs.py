@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes random programs with chosen features, and writes a program as PTX with a scenario for membar-check.
+"""Generates random programs with the chosen features, and writes a program as PTX with a scenario for membar-check.
 
-A program is a launch of one kernel (one launch per device), in which each thread executes its own text between the barriers that all
-threads execute, and host threads. Most programs are idioms (message passing, chains, counters, a neighbour's shared memory,
-bulk copies) with random changes, so that about half of them are correct.
+A program consists of host threads and the launch of a kernel (one launch per device). Between the barriers that all threads execute, each
+thread of the kernel executes its own code. Most programs are idioms (message passing, chains, counters, a neighbour's shared memory, bulk
+copies) with random changes, so that about half of them are correct.
 """
 
 import random
@@ -60,7 +60,7 @@ def places(devices, blocks, threads, cluster=0):
 # ---- PTX
 
 class Text:
-    """The PTX of a launch, and its scenario without the `final` lines."""
+    """A launch's PTX, and its scenario without the `final` lines."""
 
     def __init__(self, launch):
         self.launch, self.lines, self.labels, self.slots = launch, [], 0, 0
@@ -343,7 +343,7 @@ class Maker:
         return Ins(op, loc, order, self.scope(), self.next_value())
 
     def idiom(self, threads, data, flag):
-        """Makes one communication pattern, as instructions per thread."""
+        """Returns one communication pattern, as instructions per thread."""
         rng, s = self.rng, self.scope()
         kind = rng.choice(["pass", "pass", "pass", "chain", "count", "buffer", "free"])
         a, b, rest = threads[0], threads[1 % len(threads)], threads[2:]
@@ -411,7 +411,7 @@ class Maker:
         body[other] += [Ins("need", f, "relaxed", s, 3, "=="), Ins("st", f, self.rng.choice(["relaxed", "relaxed", "release"]), s, 16)]
 
     def add_cluster(self, bodies, syncs, host, loose=False, window=False):
-        """The first thread of each block sets its word; then threads access words of both blocks."""
+        """The first thread of each block sets its block's word; then threads access the words of both blocks."""
         rng, s = self.rng, self.shared()
         for b in range(2):
             bodies[0][b * self.block_size].append(Ins("st", s, value=self.next_value()))
@@ -452,7 +452,7 @@ class Maker:
         self.add_cluster(bodies, syncs, host, window=True)
 
     def add_packed(self, bodies, syncs, host):
-        """Makes packed additions to x, and accesses to its halves and to the whole word."""
+        """Returns packed additions to x, and accesses to its halves and to the whole word."""
         rng, s = self.rng, self.scope()
         self.initial["x"] = HALF_ONE | HALF_ONE << 16
         order = list(range(self.n))
@@ -479,7 +479,7 @@ class Maker:
             bodies[-1][b] += self.acquire(Loc("f"), 1, s) + [Ins("ld", Loc("x"))]
 
     def add_barriers(self, bodies, syncs, host):
-        """Makes barriers in branches, of one or both kinds; every thread that does not return reaches the last barrier."""
+        """Returns barriers of one or both kinds in branches; every thread that does not return early reaches the last barrier."""
         rng = self.rng
         self.pour(bodies, segment=0 if self.chance(0.5) else 1)
         aligned = rng.choice(["aligned", "unaligned", "unaligned", "unaligned"])
@@ -566,7 +566,7 @@ class Maker:
     # ---- changes
 
     def perturb(self, body, host=False):
-        """Randomly leaves out, weakens or rescopes some of the instructions."""
+        """Randomly omits some of the instructions, weakens their orders or changes their scopes."""
         rng, out = self.rng, []
         for i in body:
             rare = self.feature == "bulk_end" and i.op in ("mwait", "gwait")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# cmake -DSOURCE=<membar> -DDIR=<folder> -DCOMPILER=<C++ compiler> -P tools_alone.cmake: builds and installs the commands with only a C++
-# compiler and the users' optimization level, and runs the command that decides litmus tests.
+# cmake -DSOURCE=<membar> -DDIR=<folder> -DCOMPILER=<C++ compiler> -P tools_alone.cmake: builds and installs the commands with
+# only a C++ compiler and with the optimization level that users get, and runs the command that decides litmus tests.
 file(REMOVE_RECURSE ${DIR})
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)

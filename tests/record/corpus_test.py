@@ -5,7 +5,7 @@ handwritten scenarios.
 
 usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>]
 
-Without the folder, it runs on the GPU, and kernels that hang are killed.
+Without the folder, the program runs on the GPU, and kernels that hang are killed.
 """
 
 import concurrent.futures

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels that gpu_test.py launches from PyTorch: one doubles numbers, and two are its programmatic dependents. The first
-// dependent kernel reads the doubled numbers before it waits.
+// The kernels that gpu_test.py launches from PyTorch: one kernel doubles numbers, and two kernels are its programmatic
+// dependents. The first dependent kernel reads the doubled numbers before it waits.
 #include <cuda_runtime.h>
 
 __global__ void doubled(const float* from, float* to, int n) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  __nanosleep(500000);  // The next kernel starts before the stores.
+  __nanosleep(500000);  // The next kernel can start before the stores.
   if (i < n) {
     to[i] = 2 * from[i];
   }

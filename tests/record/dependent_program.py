@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A PyTorch program with two custom kernels. The second is launched as a programmatic dependent of the first.
+"""A PyTorch program with two custom kernels. The second kernel is launched as a programmatic dependent of the first.
 
 usage: dependent_program.py <library of dependent_kernels.cu> early|right|captured <output file>
 """

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A library that handles XLA_FLAGS and dumps as XLA does, for the tests of membar-check record. It is built twice: with
-/// FAKE_XLA_KNOWS_EMITTERS, it accepts the flag that selects what emitters dump, and dumps PTX only if that flag selects it.
-/// Without this macro, it dumps all PTX, as older versions of XLA do. Both variants end the process if a flag is unknown.
+/// A library that handles XLA_FLAGS and dumps in the same way as XLA, for the tests of membar-check record. It is built twice:
+/// with FAKE_XLA_KNOWS_EMITTERS, it accepts the flag that selects what emitters dump, and dumps PTX only if that flag selects
+/// it. Without this macro, it dumps all PTX, as older versions of XLA do. Both variants end the process if a flag is unknown.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -72,7 +72,7 @@ EXPORTED void fakeXlaDump(const char* ptx, int seconds) {
   static int modules = 0;
   const std::string module = folder->second + "/module_" + std::to_string(++modules) + ".jit__lambda";
   std::filesystem::create_directories(module);
-  const std::string file = module + (modules % 2 == 1 ? ".1.ptx" : "/1.ptx");  // XLA makes folders for some of its files
+  const std::string file = module + (modules % 2 == 1 ? ".1.ptx" : "/1.ptx");  // XLA creates folders for some of its files
   std::filesystem::copy_file(ptx, file);
   if (seconds != 0) {
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(seconds));

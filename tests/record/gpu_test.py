@@ -5,7 +5,7 @@ waits.
 
 usage: gpu_test.py <membar-check> <nvcc>
 
-It needs PyTorch; without it the test is skipped (status 77).
+The test needs PyTorch; without PyTorch, it is skipped (status 77).
 """
 
 import importlib.util

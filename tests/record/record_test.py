@@ -24,7 +24,7 @@ MODULE = pathlib.Path(__file__).resolve().with_name("module.ptx")
 
 
 class Recording:
-    """The files and the output of one run of the program."""
+    """The files and the output from one run of the program."""
 
     def __init__(self, done, folder, log):
         self.status, self.said, self.printed, self.folder = done.returncode, done.stderr, done.stdout, folder
@@ -263,7 +263,7 @@ class Record(Recorder):
         self.assertIn("from late_1.arg0.bin", text)
         hidden = self.record("floats", options=["--unknown-floats"])
         line = next(line for line in hidden.scenarios()["late_1"].splitlines() if line.startswith("memory arg0 "))
-        # In every 32 bytes with a float, everything except the pointer is unknown; the counter and small numbers elsewhere keep
+        # In every 32 bytes that contain a float, everything except the pointer is unknown; the counter and small numbers elsewhere keep
         # their values.
         self.assertTrue(line.endswith(" unknown 8-9 12-31"), line)
         words = struct.unpack("<42I", hidden.files["late_1.arg0.bin"])
@@ -460,8 +460,8 @@ class Xla(Recorder):
 
 
 class Dependents(Recorder):
-    """Tests record --pdl, which prints a table of the programmatic dependent launches that access memory too early, while
-    other kernels write it."""
+    """Tests record --pdl, which prints a table of the programmatic dependent launches that access memory too early, while other kernels
+    still write it."""
 
     MODULE = MODULE.with_name("dependents.ptx")
 
@@ -651,7 +651,7 @@ class Processes(Recorder):
         return Recording(done, output, self.folder / "no log")
 
     def test_launches_of_processes_that_share_memory_are_one_scenario(self):
-        for moves in (1 << 20, 0):  # This also holds if the second process has its own memory at the first one's address.
+        for moves in (1 << 20, 0):  # This also works if the second process has its own memory at the first process's address.
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
@@ -764,7 +764,7 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 
 @unittest.skipUnless(NVCC.exists(), "no nvcc")
 class Images(Recorder):
-    """Tests images that nvcc produces."""
+    """Tests images that nvcc generates."""
 
     @classmethod
     def setUpClass(cls):
@@ -787,7 +787,7 @@ class Images(Recorder):
         newer.write_text(re.sub(r"(?m)^\.target sm_90$", ".target sm_120", ptx.read_text()))
         images = [f"--image3=kind={kind},sm={sm},file={file}" for kind, sm, file in (("ptx", 90, ptx), ("elf", 90, cubin), ("ptx", 120, newer))]
         nvcc = ("-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_90,code=compute_90", "-gencode=arch=compute_120,code=compute_120")
-        for how in ("nvcc", "-compress=false", "--compress-mode=speed"):  # as nvcc calls fatbinary for its options on compression
+        for how in ("nvcc", "-compress=false", "--compress-mode=speed"):  # how nvcc calls fatbinary for its compression options
             with self.subTest(how):
                 image = self.image("fatbin", *nvcc) if how == "nvcc" else self.folder / "image"
                 if how != "nvcc":

@@ -12,8 +12,8 @@ report = functools.partial(written_report, SCRIPT)
 
 def result(cases, label="", aggregates=True, repetitions=True):
     """Makes a Google Benchmark file. Each case has three repetitions, at the given time and 10 % to either side, and their
-    aggregates. The aggregates have a different time, so a test can tell whether the script reads repetitions or aggregates. As
-    in real files, cases appear in the order in which they ended, which is reversed here."""
+    aggregates. The aggregates have a different time, so a test can tell whether the script reads repetitions or aggregates. As in real
+    files, cases appear in the order in which they ended; here, this is the reverse order."""
     runs = []
     for family, (name, figures) in enumerate(cases.items()):
         run_name = f"{name}/iterations:1/repeats:3/manual_time"

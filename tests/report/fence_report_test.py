@@ -39,7 +39,7 @@ NVLINK, HOST, NCCL = "nvlink.saturating", "host.saturating", "nccl.saturating"
 
 
 class Scratch(unittest.TestCase):
-    """Gives each test a folder, and runs report.py in it."""
+    """Gives each test its own folder, and runs report.py there."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="membar-report-")
@@ -91,7 +91,7 @@ class Scratch(unittest.TestCase):
 
 
 def one(victim, base, noise, same, separate=None, **more):
-    """Makes a fake result with a victim alone and during one background load."""
+    """Makes a fake result with a victim on its own and during a background load."""
     return Synthetic().alone(victim, base).beside(victim, noise, same, separate, **more)
 
 
@@ -156,7 +156,7 @@ class Ranking(Scratch):
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
-        made.beside(BOUNDARY, HOST, 4000, 4000)  # On such a machine, a separate variant runs in the only domain.
+        made.beside(BOUNDARY, HOST, 4000, 4000)  # On such a machine, the variant `separate` runs in the only domain.
         found = self.findings_of(made)
         self.assertIn("the run is a negative control", found.remarks[0])
         self.assertNotRegex(found.shown[0].text() + found.change(), "separate|domain")
@@ -252,7 +252,7 @@ class Ratios(Scratch):
 
 class Spread(Scratch):
     def test_a_ratio_spread_by_more_than_five_per_cent_is_said_to_be_not_known(self):
-        for spread, known in ((0.0485, True), (0.0495, False)):  # The time alone has a spread of 1 %, so the results are 4.95 % and 5.05 %.
+        for spread, known in ((0.0485, True), (0.0495, False)):  # The time without traffic has a spread of 1 %, so the results are 4.95 % and 5.05 %.
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, spread=spread)
             found = self.findings_of(made)
             self.assertEqual(len(found.shown), int(known))
@@ -268,7 +268,7 @@ class Spread(Scratch):
         self.assertIn("2.00 µs ?", chart.finding(shown, self.load(made), None))
 
     def test_intervals_count_where_the_file_has_them(self):
-        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None: too few repetitions
+        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None means too few repetitions
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, sets=20.0)
             if interval is not None:
                 made.entries[-1].update(interval=interval, spread=0.3)
@@ -395,7 +395,7 @@ class Recorded(Scratch):
         self.waived = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")
 
     def test_the_pages_are_what_the_report_makes_of_their_results(self):
-        def lines(text):  # Everything except the pictures, which are in another place here.
+        def lines(text):  # Everything except the pictures, which are in a different place here.
             return [line for line in text.splitlines() if line and "![" not in line]
 
         pages = sorted((BENCH.parent / "docs" / "measurements").glob("*/fence_interference.md"))
@@ -427,7 +427,7 @@ class Recorded(Scratch):
 
 class BadInput(Scratch):
     def refuse(self, *options, naming, code=1):
-        """Expects one sentence on stderr that names the value, and no output files."""
+        """Expects a single sentence on stderr that names the value, and no output files."""
         done = self.run_report(*options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertRegex(done.stderr, r"\Areport\.py: [^\n]+\n\Z")
@@ -498,7 +498,7 @@ class BadInput(Scratch):
 
 
 def published(gain=12.0):
-    """Makes a fake result of the bench publisher, in which a release costs `gain` times as much during NVLink stores."""
+    """Makes a fake result of the publisher bench, in which a release costs `gain` times as much during NVLink stores."""
     entries = []
     for warps in (1, 4):
         for noise, beside in (("none", 1.5), (NVLINK, gain)):
@@ -514,7 +514,7 @@ def published(gain=12.0):
 
 class Publisher(Scratch):
     def report_with(self, result, *more):
-        """Runs report.py on a result of the bench publisher. Returns its output and the page."""
+        """Runs report.py on a result of the publisher bench. Returns the script's output and the page."""
         done = self.run_report("--input", one(BOUNDARY, 3000, NVLINK, 13800, 4500).write(self.path("in.json")), "--output-dir", self.output,
                                "--publisher", self.write(json.dumps(result), "publisher.json"), *more)
         return done, (self.page() if done.returncode == 0 else "")

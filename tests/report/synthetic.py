@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes fake results in the bench's format. No figure here was measured."""
+"""Makes fake results in the bench's format. None of the figures here was measured."""
 
 import json
 

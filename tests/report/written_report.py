@@ -18,7 +18,7 @@ import report_page  # noqa: E402
 
 
 def written_report(script, *documents):
-    """Runs the script, whose name is relative to bench/, on the documents. Returns what the script prints and what it writes. A
+    """Runs the script, whose name is relative to bench/, on the documents. Returns the script's output and the report that it writes. A
     document that is not a string is converted to JSON."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the sanitizer finds at least 30 of the 32 wrong kernels of examples/bugs within ten schedules, and that it
-reports nothing for the fixed kernels and for the verified scenarios in CLEAN.
+"""Checks that the sanitizer finds at least 30 of the 32 wrong kernels in examples/bugs within ten schedules, and that it reports nothing
+for the fixed kernels or for the verified scenarios in CLEAN.
 
 usage: bugs_test.py <membar-check>
 """
@@ -13,7 +13,7 @@ import sys
 BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
 SCENARIOS = BUGS.parents[1] / "tests" / "check" / "scenarios"
 LEAST, SCHEDULES = 30, 10
-# Verified scenarios in SCENARIOS with matrix operations, with barriers of only some warps, and with copies.
+# Verified scenarios in SCENARIOS with matrix operations, with barriers for only some of the warps, and with copies.
 CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Clocks behave like maps from keys to times, whatever storage they share internally.
+// Clocks behave like maps from keys to times, regardless of the storage that they share internally.
 #include <sanitize/clock.hpp>
 
 #include <gtest/gtest.h>

@@ -181,7 +181,7 @@ UNKNOWN = "\n".join(line for line in UNKNOWN.splitlines() if not line.startswith
 
 
 def check_merging(folder, run, expect):
-    """Findings with the same status, source lines and memory object are one finding."""
+    """Findings with the same status, source lines and memory object are reported as a single finding."""
     (folder / "copies.ptx").write_text(COPIES)
     (folder / "unknown.ptx").write_text(UNKNOWN)
     for name in ("copies", "unknown"):

@@ -48,7 +48,7 @@ TEST(fast_code, computes_what_the_machine_does) {
         continue;
       }
       for (int turn = 0; turn < 200; ++turn) {
-        // Small numbers, which shifts and comparisons treat specially, and arbitrary bit patterns.
+        // Small numbers, which are special cases for shifts and comparisons, and arbitrary bit patterns.
         const auto word = [&] { return turn % 2 == 0 ? random() : (random() % 80) - 8; };
         const std::uint64_t words[4] = {word(), word(), word(), 0};
         const std::uint64_t wanted = membar::ptx::compute(kernel.code[0], words[0], words[1], words[2]);

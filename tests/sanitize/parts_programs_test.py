@@ -5,9 +5,9 @@ run in parts.
 
 usage: parts_programs_test.py <membar-check> [--count=N] [--from=SEED]
 
-A program is one launch whose threads read and write words according to simple rules, with block-level barriers in between. Two
-accesses of a word, at least one of which writes, race if their threads are in different blocks, or if both are between the same
-barriers of one block. With three host threads, the sanitizer must find and count the same races as with one.
+A program is a single launch whose threads read and write words according to simple rules, with block barriers in between. If at least one
+of two accesses to a word is a write, the accesses race if their threads are in different blocks, or if both accesses are between the same
+two barriers of a block. With three host threads, the sanitizer must find and count the same races as with one.
 """
 import argparse
 import collections
@@ -34,7 +34,7 @@ RULES = {
     "of_some_blocks": (lambda b, t, c: 21000 + b // 16, "shr.u32 %r2, %r1, 4;add.u32 %r2, %r2, 21000;"),
     "of_every_nth_block": (lambda b, t, c: 22000 + b % c, "rem.u32 %r2, %r1, {c};add.u32 %r2, %r2, 22000;"),
 }
-# Only the blocks starting with `first_block` access the words.
+# Only blocks with the number `first_block` or higher access the words.
 Access = collections.namedtuple("Access", "writes rule constant first_block")
 BARRIER = "bar.sync 0;"
 
@@ -84,7 +84,7 @@ def text_of(program):
         lines.append("mul.wide.u32 %rd0, %r2, 4;mov.u64 %rd1, words;add.u64 %rd1, %rd1, %rd0;")
         lines.append("st.global.u32 [%rd1], %r0;" if step.writes else "ld.global.u32 %r4, [%rd1];add.u32 %r5, %r5, %r4;")
         lines.append(f"L{number}:")
-    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # This uses the values that were read.
+    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # This uses the values that the program has read.
 
 
 def answer(checker, folder, jobs):

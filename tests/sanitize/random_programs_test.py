@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares membar-check sanitize with the oracle of tests/oracle on random programs.
+"""Compares membar-check sanitize with the oracle in tests/oracle on random programs.
 
 usage: random_programs_test.py <membar-check> [--count=N] [--seed=N] [--schedules=N] [--features=NAME,...] [--keep=FOLDER]
 

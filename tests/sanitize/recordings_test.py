@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sanitizes the recordings in tests/record/recordings. Their launches have no fault, except those of the kernel that is
-named after its fault.
+"""Sanitizes the recordings in tests/record/recordings. The launches have no fault, except for the launches of the kernel that is named
+after its fault.
 
 usage: recordings_test.py <membar-check>
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests each rule with a program that breaks it and a program that does not. Exploration must report the same.
+// Tests each rule with a program that breaks it and a program that does not. Exploration must report the same findings.
 #include <check/explore.hpp>
 #include <check/launch.hpp>
 #include <ptx/reader.hpp>
@@ -154,7 +154,8 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
   EXPECT_EQ(both({one(left + enter), one(weaker)}).explored(), race);
 }
 
-/// The last of two blocks reads what both blocks have written. Each block executes a fence before its count, but none after it.
+/// The last of two blocks reads what both blocks have written. Each block executes a fence before it increments the count, but
+/// not after.
 TEST(sanitizer, finds_in_ten_schedules_that_the_last_block_acquires_nothing) {
   const both p(
       {many("mov.u32 %r0, %ctaid.x;\nmul.wide.u32 %rd0, %r0, 4;\nmov.u64 %rd1, wide;\nadd.u64 %rd0, %rd0, %rd1;\n"
@@ -247,7 +248,7 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
-// Each thread executes far more instructions without a write than the limit for threads that only poll. The launches have no
+// Without writing, each thread executes far more instructions than the limit for threads that only poll. The launches have no
 // fault.
 TEST(sanitizer, lets_threads_only_read) {
   const std::string body =
@@ -348,12 +349,14 @@ TEST(sanitizer, reports_memory_that_nothing_was_written_to) {
   expect(clean, {one("st.shared.u32 [s], 1;\nld.shared.u32 %r0, [s];\nst.global.u32 [z], %r0;\n")});
 }
 
-/// Returns the body of a kernel that loads a value early: block 0 uses the value of `load` in %r1, and block 1 never does.
+/// Returns the body of a kernel that loads a value early: block 0 uses the value that `load` reads into %r1, and block 1 never
+/// does.
 [[nodiscard]] std::string only_block_0_uses(const std::string& load) {
   return "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n" + load + "@%p1 st.global.u32 [y], %r1;\n";
 }
 const std::string load_x = "ld.global.u32 %r1, [x];\n";
-/// Adds so many registers and instructions that the sanitizer cannot keep track of the register values before each instruction.
+/// Adds more registers and instructions than the sanitizer can handle when it keeps track of the register values before each
+/// instruction.
 [[nodiscard]] std::string in_a_large_kernel(const std::string& body) {
   std::string text = ".reg .b32 %many<2100>;\nmov.u32 %many0, 1;\n";
   for (int k = 1; k < 2100; ++k) {
@@ -476,7 +479,7 @@ TEST(sanitizer, shows_the_same_with_several_jobs) {
   EXPECT_EQ(told(1), told(4));
 }
 
-/// Random register instructions, whose results are stored.
+/// Random register instructions whose results are stored.
 [[nodiscard]] std::string random_arithmetic(std::mt19937& random) {
   const std::array<std::string, 26> forms = {"add.u32 %d, %a, %b",       "sub.s32 %d, %a, %b",
                                              "mul.lo.u32 %d, %a, %b",    "mad.lo.s32 %d, %a, %b, %c",

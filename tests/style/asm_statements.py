@@ -4,8 +4,8 @@
 
 usage: asm_statements.py <include folder>|--made-violations
 
-Without `volatile` the compiler may leave a statement out or merge two, and without the clobber it may move memory accesses
-across it. The code of a kernel with a single statement would show neither fault. --made-violations checks that the rules can
+Without `volatile`, the compiler may remove a statement or merge two statements; without the clobber, it may move memory accesses across the
+statement. Neither fault would show in the code of a kernel with a single statement. --made-violations checks that the rules can
 fail. Exit status: 0 if all statements follow the rules, 1 if not.
 """
 

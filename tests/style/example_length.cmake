@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# An example must have fewer than 80 lines, so that readers read all of it.
+# An example must have fewer than 80 lines, so that it is short enough to read completely.
 file(GLOB examples ${ROOT}/examples/*.cu)
 foreach(example IN LISTS examples)
   file(READ ${example} text)

@@ -16,7 +16,7 @@ import sys
 
 LONGEST = 80
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|[{}();]|\n', re.DOTALL)
-# The tokens that may come between a parameter list and the body.
+# The tokens that may appear between a parameter list and the body.
 AFTER_PARAMETERS = re.compile(r"\)\s*(?:const|noexcept(?:\s*\([^{}]*\))?|override|final|mutable|volatile|&&?|->[^{};]*|requires[^{};]*"
                               r"|:\s*[\w:<>]+\s*[({][^;]*|\s)*$", re.DOTALL)
 
@@ -41,7 +41,7 @@ def opens_function(before):
 
 
 def functions(text):
-    """Returns the first line and the length of every outermost function. The lines of tables do not count."""
+    """Returns the first line and the length of every outermost function. Lines in tables do not count."""
     text = blanked(text)
     found, stack, start = [], [], 0
     line, function, tables = 1, None, 0

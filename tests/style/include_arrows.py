@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that include dependencies go one way: among the public headers, among the engines and programs, and never from headers to tools.
+"""Checks that the includes among public headers, and those among engines and programs, follow the architecture, and that no header includes
+tools.
 
 usage: include_arrows.py <root of the project>
        include_arrows.py --made-violations    shows that each kind of violation is found
@@ -46,7 +47,7 @@ MAY_INCLUDE = {
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
 WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize", "tools/witness"}
-# Headers whose benefit does not justify the time that they take to compile. interop/ has the bridges that need one of them.
+# Headers whose benefit does not justify their compile time. The bridges that need such a header are in interop/.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
@@ -75,7 +76,7 @@ def cycle_from(name, includes, path, done):
 
 
 def violations(files):
-    """Checks `files`, which maps the name under which each source is included to its text."""
+    """Checks `files`, which maps the name with which each source is included to its text."""
     found, includes = [], {}
     for name, text in sorted(files.items()):
         part, own = part_of(name), includes.setdefault(name, [])

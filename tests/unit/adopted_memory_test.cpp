@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The backend for memory that other code allocated: what it accepts and checks, and what it rejects on every PE.
+// The backend for memory that other code has allocated: what the backend accepts and checks, and what it rejects on every PE.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/heap.hpp>
 
@@ -26,7 +26,7 @@ using symmetric::adopted_backend, symmetric::adopted_memory, symmetric::pe;
 
 constexpr std::size_t size = 1 << 14;
 
-/// The memory of three PEs in one allocation, at the given multiples of `size`.
+/// The memory of three PEs in a single allocation, at the given multiples of `size`.
 class adopted_memories : public fake_cuda::test {
  protected:
   [[nodiscard]] adopted_memory of(int self, const std::vector<int>& places = {0, 1, 2}) const {
@@ -140,7 +140,7 @@ TEST_F(adopted_memories, keep_what_they_held_where_a_process_does_not_answer) {
          const auto all = group.callback(self);
          const adopted_backend backend(of(self), [&](unsigned long long mine) {
            const auto* const first = static_cast<const unsigned char*>(whole.get()) + static_cast<std::size_t>(self) * size;
-           return *first == 0x5a ? all(mine) : throw std::runtime_error("too late");  // throws as soon as the memory is marked
+           return *first == 0x5a ? all(mine) : throw std::runtime_error("too late");  // throws once the memory is marked
          });
        })) {
     EXPECT_EQ(each, "too late");
@@ -258,7 +258,7 @@ TEST_F(adopted_memories, of_hidden_devices_refuse_counters) {
   EXPECT_EQ(now().last_error, cudaSuccess);
 }
 
-/// The parts of a PyTorch rendezvous that membar reads.
+/// The parts of a PyTorch rendezvous object that membar reads.
 struct torch_handle {
   std::vector<void*> get_buffer_ptrs() { return buffers; }
   std::size_t get_buffer_size() { return size; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host part of an all-reduce: kernel selection by size, the use of one stream at a time, and late PEs.
-// Nothing runs on a device.
+// The host part of an all-reduce: selection of the kernel by size, use of only one stream at a time, and late PEs. Nothing runs
+// on a device.
 #include <membar/symmetric/all_reduce.cuh>
 
 #include <tests/common/refusal.hpp>
@@ -77,7 +77,7 @@ TEST_F(all_reduce_on_the_host, is_in_one_stream_of_a_capture) {
 
 TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
   EXPECT_EQ(refusal([&] { sums->check(); }), "");
-  *sums->on(pe(0)).failure = 3;  // A kernel reports in this way that PE 1 did not arrive.
+  *sums->on(pe(0)).failure = 3;  // This is how a kernel reports that PE 1 did not arrive.
   for (int i = 0; i != 2; ++i) {
     EXPECT_EQ(enqueued(8, first),
               "membar: PE 1 did not reach an all-reduce within 5000 ms of PE 0: check what it waits for, or use a larger "

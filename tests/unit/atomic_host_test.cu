@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomics on the host, where operations of every scope act as operations of the host's memory model. The test needs nvcc, but
-// no GPU.
+// Atomics on the host, where operations with any scope behave as the host's own memory model specifies. The test needs nvcc,
+// but no GPU.
 #include <membar/aggregated.cuh>
 #include <membar/cache_hint.cuh>
 #include <membar/fence.cuh>
@@ -37,8 +37,8 @@ using membar_test::equal, membar_test::pair, membar_test::value_of;
 /// Every test runs once for each scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
-  /// Calls `function` with the scope as its template argument. Pass a function with a capture, because nvcc warns about
-  /// captureless templates.
+  /// Calls `function` with the scope as its template argument. Pass a lambda with a capture, because nvcc warns about
+  /// captureless generic lambdas.
   static void at_scope(auto function) {
     switch (GetParam()) {
       case thread_scope::block:
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(, atomic_on_the_host,
                                            thread_scope::system),
                          [](const auto& each) { return std::string(name(each.param)); });
 
-/// The operations whose results are the same for every integer type, on an object with the value 12.
+/// The operations that have the same results for every integer type, on an object with the value 12.
 template <class Atomic>
 void expect_every_operation(Atomic& n) {
   using T = decltype(n.load(membar::acquire));
@@ -138,7 +138,7 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
 
 static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
 
-// The conversions in the other direction, including the values of scopes and orders.
+// The conversions in the other direction, including conversions of scopes and orders.
 static_assert(
     std::is_convertible_v<cuda::atomic_ref<int, cuda::thread_scope_device>, membar::atomic_ref<int, thread_scope::device>>);
 static_assert(std::is_convertible_v<cuda::atomic<int>&, membar::atomic_ref<int, thread_scope::system>>);
@@ -180,7 +180,7 @@ TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself
   EXPECT_EQ(c.load(membar::relaxed), 4);
 }
 
-// The same calls as in a kernel, because a function for both host and device may make them.
+// The same calls as in a kernel, because a __host__ __device__ function may make them.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
   int object = 1;
   const membar::atomic_ref<int, thread_scope::system> n(object);
@@ -193,7 +193,7 @@ TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any
   EXPECT_EQ((membar::atomic_ref<const int, thread_scope::system>(n).load(membar::acquire)), 8);
 }
 
-// Expects that each operation leaves a value unchanged if the operand is its identity.
+// Expects each operation to leave a value unchanged if the operand is the operation's identity.
 template <class Operation, class T>
 void expect_identity(const std::vector<T>& values) {
   for (const T& value : values) {
@@ -405,7 +405,7 @@ TEST(atomic_ref_on_the_host, extremes_of_vectors_ignore_a_nan_beside_a_number) {
   EXPECT_EQ(vector_extremes<__half>(0x7c00, 0xfc00), both(0x7c00, 0xfc00));
 }
 
-// A read-modify-write of a byte acts on the aligned 32-bit word that contains it, and this word may contain only bins.
+// A read-modify-write of a byte accesses the whole aligned 32-bit word around it, and this word must contain nothing but bins.
 static_assert(alignof(membar::privatized_histogram<unsigned char, 3>) == 4 &&
               sizeof(membar::privatized_histogram<unsigned char, 3>) == 8);
 static_assert(sizeof(membar::privatized_histogram<unsigned short, 3>) == 12);

@@ -22,8 +22,7 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// An object that the host would share with a kernel. The host and the kernel both know the object's address, and the host
-/// writes the object first.
+/// An object that the host would share with a kernel. Both have the object's address, and the host writes to the object first.
 struct mailbox {
   int payload[4];
   unsigned flag;
@@ -120,7 +119,7 @@ TYPED_TEST(plain_atomic, has_the_integer_operations) {
   }
 }
 
-// The form with a single order accepts every order; on failure, only its acquire half applies, because a load cannot
+// The form with a single order accepts every order. On failure, only the order's acquire half applies, because a load cannot
 // release.
 template <class Order>
 void expect_single_order_forms(Order order) {

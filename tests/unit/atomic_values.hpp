@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values of each type with which atomics are tested.
+// Test values for each type that atomics support.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@ struct pair {
   float second;
 };
 
-/// Returns different values of a type for different `i`. Together, the values distinguish the type's bits.
+/// Returns different values of a type for different `i`. Between them, the values distinguish all bits of the type.
 template <class T>
 T value_of(int i) {
   if constexpr (std::is_same_v<T, pair>) {

@@ -11,7 +11,7 @@ using membar_test::says;
 
 void waits_for_all(int) {}
 
-/// A device with 10 multiprocessors, each of which can hold 3 blocks.
+/// A device with 10 multiprocessors that can each hold 3 blocks.
 class co_residency : public fake_cuda::test {
  protected:
   co_residency() { now().devices[0].blocks_per_multiprocessor = 3; }
@@ -24,7 +24,7 @@ TEST_F(co_residency, is_what_all_multiprocessors_hold_together) {
 }
 
 TEST_F(co_residency, of_clusters_counts_whole_clusters) {
-  // 30 blocks fit at once; clusters of 8 leave 6 of these places unused.
+  // 30 blocks fit at once; with clusters of 8, only 24 of them do.
   EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 64, 0, {8, 1, 1}), 24U);
   now().kernels[reinterpret_cast<const void*>(waits_for_all)].compiled_cluster = 4;
   EXPECT_EQ(membar::co_resident_blocks(waits_for_all, 64), 28U);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collective launches on fake machines, by one process with all GPUs and by one process per GPU. Threads act as the processes.
+// Collective launches on fake machines, by a single process with all GPUs and by one process per GPU. Each process is simulated
+// by a thread.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
@@ -33,8 +34,8 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-/// With `ByKernels`, the backend gathers with kernels, as NVSHMEM does. Such kernels do not fit on a device next to a grid that
-/// fills it.
+/// With `ByKernels`, the backend uses kernels to gather, as NVSHMEM does. Such kernels do not fit on a device together with a
+/// grid that fills it.
 template <bool ByKernels>
 class basic_fake_backend {
  public:
@@ -52,7 +53,7 @@ class basic_fake_backend {
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     if (ByKernels && std::any_of(now().launches.begin(), now().launches.end(),
                                  [&](const fake_cuda::launch& each) { return each.device == local_.front().index(); })) {
-      place_->barrier.arrive_and_drop();  // lets the test end
+      place_->barrier.arrive_and_drop();  // so that the test can end
       throw membar::error(cudaErrorLaunchTimeout, "the gathering waits for the grid, and the grid for a PE that gathers");
     }
     std::copy(mine, mine + local_.size(), place_->values.begin() + local_.front().index());
@@ -71,14 +72,14 @@ static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
  protected:
-  /// Returns the error message in a single process with all PEs.
+  /// Returns the error message from a single process with all PEs.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, fake_cuda::device_count());
     fake_backend backend(place, pe_range(pe(0), fake_cuda::device_count()));
     return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
-  /// Returns the error messages in `count` processes with one PE each. Process i calls `call(backend, i)`.
+  /// Returns the error messages from `count` processes with one PE each. Process i calls `call(backend, i)`.
   template <class Backend = fake_backend>
   static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
@@ -93,7 +94,7 @@ class collective_launch_of : public fake_cuda::test {
     processes.clear();  // joins the threads
     return told;
   }
-  /// Returns the error message in each process. Each launches its own grid.
+  /// Returns the error message from each process. Each process launches its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The guarantees of deadlock/check.hpp, tested on thousands of small random programs, each run in every schedule.
+// Tests the guarantees in deadlock/check.hpp on thousands of small random programs, each of which is run in every schedule.
 #include <membar/deadlock/check.hpp>
 #include <membar/deadlock/text.hpp>
 
@@ -24,7 +24,7 @@ namespace deadlock = membar::deadlock;
 using namespace membar::deadlock;
 using stream_simulator::outcome;
 
-/// What a random program may contain.
+/// The features that a random program may use.
 struct ingredients {
   bool sets = false;  ///< Notifications set signals 2 and 3, and add to signals 0 and 1.
   bool events = true;
@@ -55,7 +55,7 @@ class random_program {
     for (int pe = 0; with_.own_queues && pe != program_.pes; ++pe) {
       program_.own_queues.insert({pe, 1 + below(2)});
     }
-    // So far, the order is correct; now change it in a few places.
+    // The operations are now in a correct order. Change it in a few places.
     for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
       swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
     }
@@ -131,7 +131,7 @@ class random_program {
     std::uint64_t& sum = sums_[{other, signal}];
     sum += value;
     if (below(5) != 0) {
-      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // signals begin with the value 0
+      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // signals initially have the value 0
       wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : set_value);
     }
     if (with_.sets && signal >= 2 && below(3) == 0) {
@@ -154,7 +154,7 @@ class random_program {
       wait(other, 0, sums_[{other, 0}]);
     }
     for (std::size_t member = 0; member != streams.size(); ++member) {
-      if (below(12) != 0) {  // Otherwise this is the PE's last operation with a team.
+      if (below(12) != 0) {  // Otherwise, this is the PE's last team operation.
         stream_operation& departure = push(operation_kind::depart, static_cast<int>(member));
         departure.object = world ? 0 : 1;
         departure.stream = streams[member];
@@ -184,7 +184,7 @@ class random_program {
     }
   }
 
-  /// Moves consecutive operations of one PE into a graph, which is launched in their place.
+  /// Moves consecutive operations of a PE into a graph, which is launched in their place.
   void capture() {
     const int pe = below(program_.pes);
     std::vector<stream_operation> outside;
@@ -249,7 +249,7 @@ class random_program {
   unsigned kernels_ = 0;
 };
 
-/// Formats a program for the message of a failed test, with the names that reports use.
+/// Formats a program for a failed test's message, with the names that reports use.
 std::string text(const program& program) {
   const deadlock::detail::program_text words(program);
   std::string result = program.hosts == callers::one ? "one host\n" : "a host for each PE\n";
@@ -279,10 +279,10 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
-/// Checks the reports on many programs against the outcomes of the programs' schedules.
+/// Compares the reports on many programs with what happens in the programs' schedules.
 class verdicts {
  public:
-  /// For a `long_program` that hangs, only the hang must be reported.
+  /// If a `long_program` hangs, only the hang must be reported.
   explicit verdicts(const ingredients& with, bool long_program = false) : with_(with), long_(long_program) {}
 
   void add(const std::string& words, const std::vector<deadlock::report>& reports, const outcome& real) {
@@ -299,11 +299,11 @@ class verdicts {
     clean_ += reports.empty();
     cautious_ += (says_hang || says_lost) && !real.hangs;
 
-    // A program that hangs in some schedule is reported. Conversely, except with graphs, a reported hang happens in some
+    // If a program hangs in some schedule, a hang is reported. Conversely, except with graphs, a reported hang happens in some
     // schedule.
     ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "a hang is not reported, " << said;
     ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "the reported hang does not happen, " << said;
-    // The names of hazards are correct: a report says "false dependency" only if there is a false dependency.
+    // Hazards are named correctly: a report says "false dependency" only if there is a false dependency.
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
@@ -346,7 +346,8 @@ std::vector<deadlock::report> reports_in_steps(const program& whole) {
   deadlock::detail::checker checker(grown, 0);
   for (std::size_t i = 0; i != whole.operations.size(); ++i) {
     grown.operations.push_back(whole.operations[i]);
-    if (i + 1 == whole.operations.size() || whole.operations[i + 1].kernel == 0) {  // A kernel is recorded with its steps.
+    // A kernel is recorded together with its steps.
+    if (i + 1 == whole.operations.size() || whole.operations[i + 1].kernel == 0) {
       static_cast<void>(checker.reports());
     }
   }
@@ -377,7 +378,7 @@ TEST_P(deadlock_property, holds_in_every_schedule) {
         << "with a limit of 3 operations, a hang is not reported, " << words;
     ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang))
         << "with a limit of 3 operations, the reported hang does not happen, " << words;
-    // The linear check finds all problems that the exact check reports.
+    // The linear check finds every problem that the exact check reports.
     const std::vector<deadlock::report> exact = deadlock::detail::analysis(program).reports();
     ASSERT_TRUE(!reports.empty() || exact.empty()) << words << exact.front().sentence;
   }

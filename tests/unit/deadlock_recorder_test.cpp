@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The catalogue of deadlocks: the recorder reports each by name, and does not report the corrected program.
+// The catalogue of deadlocks: the recorder reports each deadlock by name, and does not report the corrected program.
 #include <membar/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ const std::vector<hazard> nothing;
 std::vector<hazard> only(hazard kind) { return {kind}; }
 const std::vector<hazard> collectives_of_two_pes{hazard::concurrent_collectives, hazard::concurrent_collectives};
 
-/// Returns the sentence of the first report.
+/// Returns the first report's sentence.
 std::string sentence(const recorder& record) {
   const auto all = record.check();
   return all.empty() ? std::string() : all.front().sentence;
@@ -128,8 +128,8 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Records two barriers on two streams, the second of them after a wait for `ready`. The notifications in `before` come between
-/// the first barrier and the wait, and those in `after` come last.
+/// Records two barriers on two streams, with a wait for `ready` before the second barrier. The notifications in `before` come
+/// between the first barrier and the wait, and those in `after` come last.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);
@@ -157,7 +157,7 @@ TEST(deadlock_recorder, a_signal_orders_collectives_too) {
       << "the second notification comes after the wait";
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(0), {add}), only(hazard::concurrent_collectives));
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(0), {signal_set(0)}), only(hazard::concurrent_collectives))
-      << "the signal begins with this value";
+      << "the signal initially has this value";
 }
 
 TEST(deadlock_recorder, collectives_of_one_team_on_a_stream_and_the_host) {
@@ -292,7 +292,8 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
 }
 
 TEST(deadlock_recorder, a_barrier_in_two_halves) {
-  // Between the two halves, a PE may enqueue what another PE's arrival waits for. A barrier that is not split would hang here.
+  // Between the two halves, a PE may enqueue an operation that another PE's arrival waits for. Here, a barrier that is not
+  // split would hang.
   steps halves(2), whole(2);
   halves.arrive(pe(0), main_stream);
   halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
@@ -333,7 +334,7 @@ TEST(deadlock_recorder, an_arrival_delivers_what_did_not_block) {
 TEST(deadlock_recorder, an_arrival_that_does_not_come) {
   steps wrong(3);
   wrong.arrive(pe(0), main_stream);
-  EXPECT_EQ(kinds(wrong), nothing);  // the arrival waits for no PE
+  EXPECT_EQ(kinds(wrong), nothing);  // an arrival does not wait for other PEs
   wrong.collective(1);
   wrong.wait_for_team(pe(0), main_stream);
   EXPECT_EQ(kinds(wrong), (std::vector{hazard::missing_member, hazard::missing_member}));
@@ -396,7 +397,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // Enough operations that the recorder would start over after a wait by the host.
+  // Enough operations to make the recorder start over after a wait by the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -421,7 +422,7 @@ TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
   steps too_fast(2);
   too_fast.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
-  // If the wait is for "at least" this value, the next value also ends it.
+  // If the wait is for "at least" this value, the next value also satisfies it.
   EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
 }
 
@@ -484,7 +485,7 @@ TEST(deadlock_recorder, what_a_graph_has_issued_its_launching_stream_has_issued)
 TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
   steps record(1);
   record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1).collective(0);
-  record.record_event(0, 1, main_stream).collective(0, side_stream);  // this record is too late for the wait above
+  record.record_event(0, 1, main_stream).collective(0, side_stream);  // this record comes too late for the wait above
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
   steps again(1);
   again.record_event(0, 1, main_stream).collective(0);
@@ -564,7 +565,7 @@ TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
-  record.notify(1, 0, signal_set(1));  // The signal at PE 0 is a different signal.
+  record.notify(1, 0, signal_set(1));  // The signal's instance at PE 0 is a different signal.
   steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
@@ -724,7 +725,7 @@ TEST(deadlock_recorder, a_record_that_hangs_can_be_discarded) {
   record.discard();
   EXPECT_TRUE(record.operations().empty());
   EXPECT_EQ(kinds(record), nothing);
-  // The signal is of a different kind than before.
+  // The signal now has a different kind.
   record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(1)).synchronize_pe(pe(1));
   record.wait(1, signal_at_least(2));
   EXPECT_EQ(kinds(record), only(hazard::never_notified));
@@ -737,7 +738,7 @@ TEST(deadlock_recorder, signals_of_allocations_and_heaps_are_different_signals) 
   record.notify(pe(0), main_stream, pe(1), first, signal_add(1));
   record.wait(pe(1), main_stream, first, signal_at_least(1));
   record.synchronize_pe(pe(1));
-  // The signal is freed and allocated again at the same offset: it holds 0, and nobody notifies it. The same holds for a signal
+  // The signal is freed and allocated again at the same offset: it is 0, and nobody notifies it. The same applies to a signal
   // in another heap.
   for (const object_identity other : {object_identity{1, 2, 0}, object_identity{2, 1, 0}, object_identity{1, 1, 1}}) {
     steps again(2);
@@ -835,7 +836,7 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
 
 // Epochs.
 
-/// Each PE has a graph that is captured once: PE 0 notifies with the next number of its epoch, and PE 1 waits for the next
+/// Each PE has a graph that is captured once. In it, PE 0 notifies with its epoch's next number, and PE 1 waits for the next
 /// number of its own epoch.
 class replayed : public steps {
  public:
@@ -915,7 +916,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-// Tests the cost of a check, counted in operations and not in time.
+// Tests the cost of a check, measured in operations rather than time.
 
 using checker = membar::deadlock::detail::checker;
 
@@ -1028,7 +1029,8 @@ TEST(deadlock_checker, acquits_nothing_that_it_has_not_seen) {
   checker all(program, 0);
   wait_of_the_host();
   EXPECT_TRUE(all.reports_of_last_wait().empty()) << "a later operation may show that the signal is not lost";
-  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // This removes the order between the collectives.
+  // This notification can also end the wait, so the collectives are no longer ordered.
+  source.notify(pe(1), 4, pe(0), ready, signal_add(1));
   program.operations.push_back(source.operations().back());
   wait_of_the_host();
   const auto found = all.reports_of_last_wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host part of docs/from_cuda_to_membar.md: membar's calls pass CUDA the same values as the calls that they replace.
+// The host part of docs/from_cuda_to_membar.md: membar's calls pass the same values to CUDA as the calls that they replace.
 #include <membar/access_policy_window.hpp>
 #include <membar/l2_set_aside.hpp>
 #include <membar/launch.hpp>
@@ -17,7 +17,7 @@ using membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
 
 std::array<float, 1024> table;
 
-/// Compares the bytes that CUDA reads: only the attribute's member of the value union, up to that member's last field.
+/// Compares only the bytes that CUDA reads: the attribute's member of the value union, up to that member's last field.
 bool same_bytes(cudaLaunchAttributeID id, const cudaLaunchAttributeValue& left, const cudaLaunchAttributeValue& right) {
   constexpr std::size_t window_bytes =
       offsetof(cudaAccessPolicyWindow, missProp) + sizeof(cudaAccessProperty);  // padding follows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Processes on one host find each other; the tests fork real processes.
+// How processes on one host find each other. The tests fork real processes.
 #include <membar/symmetric/host_group.hpp>
 
 #include <tests/common/forked_processes.hpp>
@@ -161,7 +161,7 @@ TEST_F(host_groups, notice_an_end_without_a_collective_call) {
                          if (rank == 1) {
                            return 0;
                          }
-                         for (;;) {  // This process ends because of the tested behaviour, or at the deadline of the processes.
+                         for (;;) {  // This process ends either because of the tested behaviour or at the processes' deadline.
                            const std::string sentence = refusal([&] { all.require_all(); });
                            if (!sentence.empty()) {
                              return sentence.find("PE 1 of the group has ended") != sentence.npos ? 0 : 1;
@@ -303,11 +303,12 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
                          [&](int rank) {
                            const auto member = [&] {
                              const auto begin = std::chrono::steady_clock::now();
-                             // The join is also rejected if another process notices the end before this process has joined.
+                             // The join is also rejected if another process notices that a process has ended before this
+                             // process has joined.
                              const std::string sentence = refusal([&] {
                                host_group all = host_group::join(where, rank, 3, budget);
                                if (rank == 1) {
-                                 std::_Exit(0);  // Exits without destroying its objects.
+                                 std::_Exit(0);  // The process exits without destroying its objects.
                                }
                                for (;;) {
                                  calls ? static_cast<void>(all.all_gather(1)) : all.require_all();
@@ -340,7 +341,7 @@ void use_up_descriptors(int left) {
   }
 }
 
-/// Returns the messages of all three PEs if PE `poor` joins and receives files with only `left` free descriptors.
+/// Returns the messages from all three PEs if PE `poor` has only `left` free descriptors for joining and for receiving files.
 std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int left) {
   void* const memory = ::mmap(nullptr, 3 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const sentences = static_cast<char*>(memory);
@@ -375,7 +376,8 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
   for (int poor = 0; poor != 3; ++poor) {
     int refusals = 0;
-    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes receive the message.
+    // With fewer descriptors, some processes do not receive the message.
+    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {
       const rendezvous here = symmetric::make_rendezvous();
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];
@@ -454,7 +456,7 @@ TEST_F(host_groups, remove_what_a_killed_first_process_left) {
                              "PE 0", [&] { static_cast<void>(host_group::join({where.directory, "other"}, 1, 3, hardly)); });
                        }),
              {-1, 0});
-  // The next rendezvous there, or a process that waits unsuccessfully, removes the socket.
+  // The next rendezvous in this directory, or a process whose wait is unsuccessful, removes the socket.
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 1, 2, hardly)); }), "PE 0 did not open"));
 }
 

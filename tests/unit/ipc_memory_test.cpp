@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that processes allocate themselves and share through CUDA IPC: real processes, with files as the memory of fake
-// devices.
+// Memory that processes allocate themselves and share through CUDA IPC. The processes are real; files serve as the memory of
+// fake devices.
 #include <membar/symmetric/ipc_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -40,7 +40,7 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// Returns 0 if each process's attempt to share `bytes` is rejected with these words, and no process has memory open
+/// Returns 0 if every process's attempt to share `bytes` is rejected with these words, and no process has memory open
 /// afterwards.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
@@ -70,7 +70,7 @@ TEST_F(ipc_memories, may_be_parts_of_larger_allocations_at_any_offset) {
 }
 
 TEST_F(ipc_memories, of_processes_on_one_device_need_no_peer_access) {
-  now().no_access = {{0, 0}};  // CUDA's answer for a device and itself.
+  now().no_access = {{0, 0}};  // CUDA's answer if both devices are the same.
   expect_success(3, [](host_group& group, int rank) {
     membar::check(cudaSetDevice(0));
     const allocated mine(size);
@@ -107,7 +107,7 @@ TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
   });
 }
 
-// GPU instances (MIG) have their GPU's bus number, but no CUDA IPC.
+// GPU instances (MIG) have their GPU's bus number, but do not support CUDA IPC.
 TEST_F(ipc_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     membar::check(cudaSetDevice(0));

@@ -85,7 +85,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
   auto second = std::make_unique<membar::l2_set_aside>(0, 20 * MiB);
   EXPECT_EQ(limit(), 30 * MiB);
   EXPECT_EQ(first->granted_together(), 30 * MiB);
-  first.reset();  // The first set-aside ends first. They need not be nested.
+  first.reset();  // The first set-aside ends first: set-asides need not be nested.
   EXPECT_EQ(limit(), 20 * MiB);
   second.reset();
   EXPECT_EQ(limit(), 0U);
@@ -238,7 +238,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   EXPECT_TRUE(says(now().failures[0], "the L2 set-aside could not be restored"));
 }
 
-/// The set-aside through which the handler for failed restores reads the limit for all requests on the device.
+/// The set-aside through which the handler for failed restores reads the limit that applies to all requests on the device.
 const membar::l2_set_aside* read_by_the_handler = nullptr;
 std::size_t granted_to_the_handler = 0;
 

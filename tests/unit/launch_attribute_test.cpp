@@ -24,10 +24,10 @@ class launch_attribute : public fake_cuda::test {
   fake_cuda::node node;
 };
 
-// Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
+// Every call with a legal attribute compiles. tests/compile_fail checks that the calls reject illegal attributes.
 
-/// Whether a value can be read back as this attribute. It cannot be read back as a domain's tag, because the domain is known
-/// only at run time.
+/// Whether a value can be read back as this attribute. A domain's tag cannot be read back, because the domain is known only at
+/// run time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -61,7 +61,7 @@ consteval bool legal_on(bool launch, bool stream, bool node) {
          membar::legal_on_a_graph_node<Attribute> == node;
 }
 
-/// Returns whether an attribute has this CUDA id and is legal in exactly these places.
+/// Returns whether an attribute has this CUDA id and is legal exactly where these arguments say.
 template <class Attribute>
 consteval bool is(cudaLaunchAttributeID id, bool launch, bool stream, bool node) {
   return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id &&
@@ -90,7 +90,8 @@ static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSha
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
 
-// The tags of a domain are one attribute, and a physical domain is two. Attributes of other types are not legal anywhere.
+// A domain's tags count as one attribute, and a physical domain counts as two. Attributes of other types are not legal
+// anywhere.
 struct no_attribute {};
 static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
 static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&

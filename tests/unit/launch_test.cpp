@@ -14,7 +14,7 @@ using membar::domain_bound, membar::launch_config, membar::physical_domain, memb
     membar::sync_domain_map;
 using membar_test::refusal, membar_test::says;
 
-/// A struct that contains a bound handle and declares its domain with a `domain_of`.
+/// A struct that contains a bound handle and declares the handle's domain with `domain_of`.
 struct channel {
   int length;
   domain_bound<int*> flag;
@@ -53,7 +53,7 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
-// Each attribute may be specified only once. A physical domain counts as a domain and as a map.
+// Each attribute may be specified only once. A physical domain counts both as a domain and as a map.
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
@@ -102,7 +102,7 @@ class launch : public fake_cuda::test {
     return now().launches.back().value(id);
   }
 
-  /// Expects an error that names both domains and the remedy, and no launch.
+  /// Expects an error that names both domains and the remedy, and expects that nothing is launched.
   static void expect_refused(auto launch_it, int bound, int domain) {
     const std::size_t before = now().launches.size();
     const std::string said = refusal(launch_it);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How processes release symmetric memory: through an exception, with close(), in any order, and at exit. Real processes on
-// fake devices.
+// How processes release symmetric memory: when an exception is thrown, with close(), in any order, and at exit. The tests run
+// real processes on fake devices.
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -31,7 +31,7 @@ constexpr std::size_t size = 100'000;
 constexpr std::chrono::milliseconds at_once{1000};
 static_assert(at_once < group_budget);
 
-/// All symmetric-memory objects of a process, as members of a library's class.
+/// All of a process's symmetric-memory objects, as members of a library's class.
 class engine {
  public:
   /// `before(step)` is called before each part is created, and may throw.
@@ -84,7 +84,7 @@ TEST_F(processes_that_leave, after_an_exception_that_was_caught_end_at_once_and_
                           std::optional<symmetric::heap<adopted_backend>> heap(std::in_place, *gpus, size);
                           std::optional<scoped_array<int, adopted_backend>> words(std::in_place, heap->allocate<int>(8));
                           if (rank == left) {
-                            // A Python exception is caught before the objects of its frames are destroyed.
+                            // A Python exception is caught before the objects in its frames are destroyed.
                             const auto begin = clock::now();
                             words.reset();
                             heap.reset();
@@ -320,7 +320,7 @@ TEST_F(processes_that_leave, are_named_where_they_never_come) {
                         engine all(where, rank, 3);
                         int wrong = 0;
                         if (rank != 1) {
-                          if (rank == 0) {  // PE 2, whose budget is long, learns about it from PE 0.
+                          if (rank == 0) {  // PE 2, which has a long budget, learns from PE 0 that PE 1 is late.
                             all.group->set_budget(std::chrono::milliseconds(1));
                           }
                           wrong = unless_refused_at_once("PE 1 of the group did not reach a collective call within ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests when the benches treat a median, and therefore a ratio of two medians, as known.
+// Tests when the benches consider a median, and therefore a ratio of two medians, as known.
 #include <bench/common/statistics.hpp>
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(median_interval, fewer_than_six_samples_have_none) {
   EXPECT_TRUE(support::median_interval(one_to(6)));
 }
 
-// The ranks from tables for the two-sided sign test at 5 %.
+// The ranks are from tables for the two-sided sign test at the 5 % level.
 TEST(median_interval, has_the_ranks_of_the_sign_test) {
   using ends = std::pair<double, double>;
   EXPECT_EQ(support::median_interval(one_to(6)), ends(1, 6));

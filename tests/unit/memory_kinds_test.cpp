@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mapped and managed memory, atomicity by kind of memory, and kernel resources: decisions based on device facts.
+// Mapped and managed memory, atomicity for each kind of memory, and kernel resources: decisions that depend on device
+// properties.
 #include <membar/atomicity.hpp>
 #include <membar/kernel_resources.hpp>
 #include <membar/managed_memory.hpp>
@@ -27,8 +28,8 @@ template <class Memory>
 concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
                                      requires(Memory memory) { *memory.begin() = 1; };
 
-// A release orders nothing in write-combined memory. Such memory can be written only by calls, so neither atomic operations nor
-// host channels can use it.
+// A release does not order writes to write-combined memory. Such memory can be written only with function calls, so neither
+// atomic operations nor host channels can use it.
 TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
   static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);
@@ -124,7 +125,7 @@ TEST_F(mapped_memory, that_moves_is_freed_once) {
     first = std::move(second);  // frees the memory that `first` had
     EXPECT_EQ(now().allocations.size(), 1U);
     EXPECT_EQ(first.size(), 5U);
-    EXPECT_EQ(second.size(), 0U);  // NOLINT: what is left of it
+    EXPECT_EQ(second.size(), 0U);  // NOLINT: its state after the move
     const membar::mapped_memory<int> third(std::move(first));
     EXPECT_EQ(third.size(), 5U);
     EXPECT_EQ(now().allocations.size(), 1U);
@@ -193,7 +194,7 @@ TEST_F(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.peer.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
-  facts.owner = 2;  // On a third device, both links matter.
+  facts.owner = 2;  // If the memory is on a third device, both links matter.
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.device.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
@@ -235,16 +236,16 @@ TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted
     facts.device.to_host.capabilities = capabilities;
     return static_cast<bool>(membar::atomicity_of(facts, use));
   };
-  // A maximum of floats becomes a maximum of signed integers or a minimum of unsigned integers.
+  // A maximum of floats is compiled to a maximum of signed integers or a minimum of unsigned integers.
   const atomic_use float_max{.operation = atomic_operation::float_max};
   EXPECT_TRUE(holds_with(capability_scalar_32 | capability_signed | capability_unsigned, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_signed, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_unsigned, float_max));
-  // Bytes and 16-bit values are updated by a compare-and-swap of the containing word.
+  // Bytes and 16-bit values are updated with a compare-and-swap of the containing word.
   EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
   EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
   EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
-  // 64-bit additions use the unsigned instruction for signed types, too, and 64-bit wrapping increments use a loop.
+  // 64-bit additions use the unsigned instruction even for signed types, and 64-bit wrapping increments use a loop.
   EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
   EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program may use `using namespace membar` together with the C library.
+// A program may use `using namespace membar` together with names from the C library.
 #include <membar/deadlock/recorder.hpp>
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>

@@ -206,7 +206,7 @@ TEST_F(teams_on_streams, an_arrival_in_a_capture_keeps_the_team_within_it_only) 
   EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on captured stream"));
   other.capture = 2;
   barrier_on_stream(pair, pe(0), budget, other.handle());
-  stream.capturing = false;  // The capture has ended, and its operations do not include the wait.
+  stream.capturing = false;  // The capture has ended, and it does not contain the wait.
   barrier_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(refusal([&] { return pair.guard(pe(0)).on_host(); }), "");
   arrive_on_stream(pair, pe(0), stream.handle());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that processes share: real processes, with files as the memory of fake devices.
+// Memory that processes share. The processes are real; files serve as the memory of fake devices.
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>

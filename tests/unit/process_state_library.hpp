@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions of a library that the test for process-wide state loads.
+/// The functions in a library that the test of process-wide state loads.
 #pragma once
 
 #include <cstddef>

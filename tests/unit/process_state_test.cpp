@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Libraries in one process that contain membar, hide their symbols and are loaded separately share membar's process-wide state.
-// This program contains no membar code itself. It provides the CUDA runtime that the libraries call.
+// Libraries that contain membar share its process-wide state, even if they hide their symbols and are loaded separately into
+// the process. This program contains no membar code itself. It provides the CUDA runtime that the libraries call.
 #include "process_state_library.hpp"
 
 #include <cuda_runtime_api.h>

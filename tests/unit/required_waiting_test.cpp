@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what a victim must wait for according to the fence report.
+// Tests what, according to the fence report, a victim must wait for.
 #include <bench/fence_interference/required.hpp>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundar
                                   "fence.system.acq_rel.own_sm", "fence.system.seq_cst.shared_sm",
                                   "release_store.device.own_sm", "release_store.system.shared_sm"};
 
-/// Calls `expect` with every arm and the requirement of each publishing victim in it.
+/// Calls `expect` with every arm and, for each publishing victim, the victim's requirement in that arm.
 void of_every_publisher(auto expect) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how often the fence bench repeats the cases on which its report's findings are based.
+// Tests how often the fence bench repeats the cases on which the findings in its report are based.
 #include <bench/fence_interference/settle.hpp>
 
 #include <gtest/gtest.h>

@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// Tries a hold and returns the message with which it is rejected. If it is granted, releases it and returns an empty
+  /// Tries to obtain a hold. If it is rejected, returns the error message; otherwise, releases the hold and returns an empty
   /// string.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });

@@ -15,7 +15,7 @@ long arrays_alive = 0;
 
 }  // namespace
 
-// Counts the program's arrays, to check that none is leaked.
+// Counts the arrays that the program allocates, to check that none is leaked.
 void* operator new[](std::size_t size) {
   void* memory = std::malloc(size != 0 ? size : 1);
   if (memory == nullptr) {
@@ -63,7 +63,7 @@ class stream_partition : public fake_cuda::test {
       expect_as_before(i);
     }
   }
-  /// Expects the streams of a stream partition to use the domains in turn.
+  /// Expects a stream partition's streams to cycle through the domains.
   void expect_in_turn(int domains) {
     const membar::stream_partition partition(handles);
     for (std::size_t i = 0; i != handles.size(); ++i) {

@@ -23,16 +23,16 @@ namespace membar_test::stream_simulator {
 using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::operation_kind, membar::deadlock::program,
     membar::deadlock::stream_operation;
 
-/// The events that may happen in some schedule.
+/// What may happen in some schedule.
 struct outcome {
   bool hangs = false;  ///< the program hangs in some schedule
   /// The program hangs even if each stream has its own queue and graphs run with as much parallelism as their edges allow.
   bool hangs_with_own_queues = false;
-  bool collectives_at_once = false;  ///< Two collectives of one team and PE run at the same time.
+  bool collectives_at_once = false;  ///< Two collectives of the same team and PE run at the same time.
   bool copy_overtaken = false;       ///< An operation reached the heap before a host copy that had already returned.
-  /// A wait may end before a notification that could also end it, because of a value that an earlier wait in its stream has
-  /// seen, and in no schedule is that value replaced in between. This is computed only for programs that have no graphs
-  /// and end in every schedule.
+  /// A wait may end before a notification that could also end it. The reason is a value that an earlier wait in the same stream
+  /// has seen and that no schedule replaces in between. This is computed only for programs that have no graphs and end in every
+  /// schedule.
   bool stale_wait = false;
   std::size_t schedules = 0;
 };
@@ -74,8 +74,8 @@ class simulator {
   struct item {
     enum class kind_t { passes, notifies, waits, arrives, departs } kind = kind_t::passes;
     std::size_t operation = 0;
-    std::uint64_t after = 0;  ///< The set of items that must come before, one bit each.
-    std::size_t number = 0;   ///< For a collective: the number of the call in its PE and team.
+    std::uint64_t after = 0;  ///< The set of items that must come before this one, with one bit per item.
+    std::size_t number = 0;   ///< For a collective, the call's number within its PE and team.
     std::uint64_t arrivals = 0;
     bool complete = true;
   };
@@ -85,7 +85,7 @@ class simulator {
   }
   static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != kernel; }
 
-  /// Tries every assignment of the streams from index `next` on to queues of their PE.
+  /// Tries every way to assign the streams, starting with index `next`, to the queues of their PEs.
   void partition(const std::vector<of_pe>& all, std::size_t next) {
     if (next == all.size()) {
       order_graphs(0);
@@ -105,7 +105,7 @@ class simulator {
     }
   }
 
-  /// Returns the operations captured in a graph, without the steps of kernels.
+  /// Returns the operations captured in a graph, except for the steps of kernels.
   [[nodiscard]] std::vector<std::size_t> captured(unsigned graph) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
@@ -170,7 +170,7 @@ class simulator {
     extend();
   }
 
-  // The functions below handle one assignment of queues: its items, and everything that may happen.
+  // The functions below handle a single assignment of queues: its items, and everything that may happen with it.
 
   std::size_t add(item::kind_t kind, std::size_t operation, std::uint64_t after) {
     if (items_.size() == 60) {
@@ -181,7 +181,7 @@ class simulator {
   }
   static std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
-  /// Adds the items of an operation. Returns those that end it.
+  /// Adds an operation's items. Returns the items that end the operation.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
     const of_pe stream{operation.pe, operation.stream};
@@ -435,7 +435,7 @@ class simulator {
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;            ///< The notifications that were issued without blocking.
-  std::uint64_t launching_ = 0;  ///< What the launching stream had issued without blocking before the graph.
+  std::uint64_t launching_ = 0;  ///< The notifications that the launching stream had issued without blocking before the graph.
   std::set<std::pair<std::uint64_t, values>> seen_;
   std::vector<std::uint64_t> always_before_ =
       std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, the items that come before it in all schedules.

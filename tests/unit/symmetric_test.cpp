@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of symmetric memory on the host: which devices may be PEs, where memory comes from, what the heap tracks, which
-// operations the links must support, and what happens if PEs make different calls.
+// Tests symmetric memory on the host: which devices may be PEs, where memory comes from, what the heap tracks, which operations
+// the links must support, and what happens if PEs make different calls.
 #include <membar/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
@@ -103,7 +103,7 @@ TEST_F(peers, without_virtual_memory_have_plain_allocations) {
             "membar: device 2 does not support virtual memory management: request peer_memory::plain, which does not need it");
 }
 
-/// Tested on both kinds of memory.
+/// These tests run with both kinds of memory.
 class region : public peers, public ::testing::WithParamInterface<peer_memory> {};
 INSTANTIATE_TEST_SUITE_P(of_both_kinds, region, ::testing::Values(peer_memory::mapped, peer_memory::plain));
 
@@ -178,7 +178,7 @@ TEST_F(links, that_carry_none_carry_none_in_either_direction) {
 }
 
 TEST_F(links, that_carry_some_are_asked_for_each) {
-  // The additions are unsigned 64-bit reductions, and no operation returns a value.
+  // Additions are unsigned 64-bit reductions, and no operation returns a value.
   now().partial_atomics = {{{0, 1},
                             atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                                 atomic_capability::capability_scalar_64},
@@ -398,7 +398,7 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
       says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "signal<add> has an operation"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "list fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
-  // Objects that are only loaded and stored do not require atomics.
+  // Objects that are only loaded and stored do not require support for atomics.
   const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
   const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }
@@ -474,7 +474,7 @@ class fake_cluster {
   [[nodiscard]] region map(std::size_t bytes) const { return region::plain({0, 0}, bytes); }
 
   std::optional<unsigned long long> other;  ///< The next value that the other process passes, if it differs.
-  int after = 0;                            ///< The number of values before it that agree.
+  int after = 0;                            ///< The number of values before this one for which the processes agree.
   int meetings = 0;
 };
 static_assert(symmetric::backend<fake_cluster>);
@@ -497,7 +497,7 @@ TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
-  cluster.other = tagged(collective::objects, 2);  // A different call with the same value.
+  cluster.other = tagged(collective::objects, 2);  // The processes make different calls that pass the same value.
   EXPECT_TRUE(says(refusal([&] { all.free(second); }),
                    "PE 1 has freed allocation number 2, but PE 0 has an allocation with an object count of 2"));
   all.free(first);
@@ -536,7 +536,8 @@ TEST_F(heap_of_processes, keeps_what_an_exception_ended_on_one_pe_alone) {
   const std::size_t place = abandoned(all);
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   cluster.other = 0;  // The other process has abandoned nothing.
-  cluster.after = 4;  // The other process differs after size, element, alignment and the memory's own alignment.
+  // The processes agree on the size, the element, the alignment and the memory's own alignment, and then differ.
+  cluster.after = 4;
   const scoped_array next(all.allocate<int>(8));
   EXPECT_NE(next.offset(), place) << "the other process still has it";
 }
@@ -576,7 +577,7 @@ TEST_F(heap_of_processes, reports_no_leak_of_what_an_exception_ended) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two PEs of one process with a network between them that delivers puts on request, in any order.
+/// Two PEs of one process, connected by a network that delivers puts on request, in any order.
 class late_network : public peer_backend {
  public:
   using peer_backend::peer_backend;
@@ -628,8 +629,8 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
 }
 
 TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
-  cluster.other = 1;  // PE 0, encoded as its number plus 1
-  cluster.after = 3;  // The other process differs after size, element and alignment.
+  cluster.other = 1;  // PE 0, which is encoded as its number plus 1
+  cluster.after = 3;  // The processes agree on the size, the element and the alignment, and then differ.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 bytes was requested, but the backend's memory on PE 0 has a smaller alignment: "
             "request at most 256, or use peer_memory::mapped");

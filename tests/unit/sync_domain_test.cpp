@@ -16,7 +16,7 @@ using membar_test::refusal, membar_test::says;
 
 class sync_domain : public fake_cuda::test {};
 
-// The two tags are distinct types. They convert to the run-time value and compare equal to it.
+// The two tags have distinct types. Each tag converts to the run-time value and compares equal to it.
 static_assert(!std::same_as<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(!std::convertible_to<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(membar::sync_domain(membar::sync_domain::default_) == membar::sync_domain::default_);
@@ -29,7 +29,7 @@ static_assert(!std::convertible_to<int, membar::sync_domain> && !std::convertibl
 static_assert(!std::convertible_to<cudaLaunchMemSyncDomain, membar::sync_domain>);
 static_assert(!std::default_initializable<membar::sync_domain>);
 
-// The map: CUDA's default, and the member of each logical domain.
+// The map: CUDA's default map, and the member for each logical domain.
 static_assert(membar::sync_domain_map{} == membar::sync_domain_map{.default_ = 0, .remote = 1});
 static_assert(membar::sync_domain_map{.default_ = 2, .remote = 3}.physical(membar::sync_domain::default_) == 2);
 static_assert(membar::sync_domain_map{.default_ = 2, .remote = 3}.physical(membar::sync_domain::remote) == 3);
@@ -101,7 +101,7 @@ TEST_F(sync_domain, without_a_driver_the_error_says_so) {
 // Binding is explicit, and a statically bound id is a compile-time constant.
 static_assert(!std::convertible_to<int*, domain_bound<int*, 1>>);
 static_assert(!std::convertible_to<int*, domain_bound<int*>>);
-static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain known only at run time must be named");
+static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain that is known only at run time must be named");
 static_assert(!std::convertible_to<domain_bound<int*, 1>, int*>, "get() must be called to leave the domain");
 static_assert(!std::convertible_to<domain_bound<int*, 1>, domain_bound<int*, 2>>);
 static_assert(std::is_trivially_copyable_v<domain_bound<int*, 1>> && std::is_trivially_copyable_v<domain_bound<int*>>,

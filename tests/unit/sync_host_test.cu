@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The synchronization patterns between host threads, and how each wait ends. The test needs nvcc, but no GPU.
+// Tests the synchronization patterns between host threads, and all the ways in which a wait can end. The tests need nvcc, but
+// no GPU.
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
@@ -38,7 +39,7 @@ struct message {
 message numbered(unsigned producer, unsigned number) { return {producer, number, producer * 31 + number * 7 + 1}; }
 bool whole(const message& m) { return m.check == m.producer * 31 + m.number * 7 + 1; }
 
-/// An object whose bytes are all zero, which is the state of the memory that the patterns receive.
+/// An object whose bytes are all zero, like the memory that the patterns receive.
 template <class T>
 struct zeroed {
   zeroed() noexcept { std::memset(static_cast<void*>(bytes), 0, sizeof bytes); }
@@ -95,7 +96,7 @@ TEST(wait_result_names, are_the_words_of_the_documentation) {
   EXPECT_STREQ(name(wait_result::closed), "closed");
 }
 
-/// Fills a channel by calling `push` once for each element of its capacity.
+/// Fills a channel by calling `push` as many times as the channel has slots.
 void fill(auto push) {
   for (unsigned i = 0; i != capacity; ++i) {
     EXPECT_EQ(push(numbered(0, i)), wait_result::done);
@@ -287,7 +288,7 @@ TEST(many_consumers, end_within_their_budget_when_it_is_empty_and_find_it_closed
   EXPECT_EQ(channel->pop(got, generous), wait_result::closed);
 }
 
-/// Locks with a common interface: the ticket lock itself, and the queue lock with a node for each thread.
+/// Locks with a common interface: the ticket lock itself, and the queue lock with one node per thread.
 struct ticket : membar::ticket_lock<thread_scope::system> {
   struct holder {
     explicit holder(ticket& t) : of(t) {}

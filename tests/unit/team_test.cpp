@@ -138,7 +138,7 @@ TEST_F(barrier_of_a_team, frees_its_words) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two processes with two PEs each, of which this is the second process.
+/// There are two processes with two PEs each, and this is the second process.
 class half_of_four : public peer_backend {
  public:
   half_of_four() : peer_backend(std::vector<int>{0, 1, 2, 3}) {}

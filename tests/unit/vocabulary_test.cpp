@@ -13,7 +13,7 @@ namespace {
 
 using orders = std::tuple<membar::relaxed_t, membar::acquire_t, membar::release_t, membar::acq_rel_t, membar::seq_cst_t>;
 
-/// The number of orders, out of five, that a rule allows.
+/// The number of orders, out of the five, that a rule allows.
 template <template <class> class Rule>
 constexpr int allowed = []<class... Order>(std::type_identity<std::tuple<Order...>>) {
   return (int{Rule<Order>::value} + ...);

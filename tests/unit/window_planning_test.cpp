@@ -142,7 +142,7 @@ TEST(plan_windows, rejects_an_invalid_weight) {
   }
 }
 
-/// A fake kernel that reads the persisting part of its region at the speed of L2, until the lines evict each other.
+/// A fake kernel that reads the persisting part of its region at L2 speed, until the lines evict each other.
 class fake_kernel {
  public:
   fake_kernel(std::size_t region, double capacity) : region_(static_cast<double>(region)), capacity_(capacity) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A libcuda.so.1 without a device, for the tests of membar-check witness. Device memory is host memory. A launch executes no
-// code. Each copy of its grid fails if its delays add up to at least `smallest` cycles, in a way that depends on the kernel's
-// name.
+// code. Each copy of the launch's grid fails if the copy's delays add up to at least `smallest` cycles; the kernel's name
+// determines how it fails.
 #include <witness/launcher.hpp>
 
 #include <unistd.h>
@@ -27,14 +27,14 @@ std::string module_text;
 std::map<std::string, std::size_t> allowed_shared;  // The value to which each kernel's attribute was set.
 int failure = 0;
 
-/// Returns the number of words in a row of delays: the number of registers that the PTX declares for such a row.
+/// Returns the number of words in a row of delays, which is the number of registers that the PTX declares for such a row.
 std::size_t words_of(const std::string& kernel) {
   const std::string registers = ".reg .b32 %mw_s<";
   const std::size_t at = module_text.find(registers, module_text.find(".entry " + kernel + "("));
   return std::strtoul(module_text.c_str() + at + registers.size(), nullptr, 10);
 }
 
-/// Returns the number of parameters of a kernel, as the PTX declares them.
+/// Returns the number of parameters that the PTX declares for a kernel.
 std::size_t parameters_of(const std::string& kernel) {
   const std::size_t begin = module_text.find(".entry " + kernel + "(");
   const std::size_t end = module_text.find(')', begin);
@@ -53,7 +53,7 @@ std::size_t static_shared_of(const std::string& kernel) {
   return variable < end ? std::strtoul(module_text.c_str() + module_text.find('[', variable) + 1, nullptr, 10) : 0;
 }
 
-/// Returns whether a block can have as much shared memory as a launch requests. More than the usual limit requires an
+/// Returns whether a block can have as much shared memory as a launch requests. A size above the usual limit requires an
 /// attribute, which counts only the dynamic part.
 bool fits_in_shared(const std::string& kernel, std::size_t dynamic) {
   return dynamic + static_shared_of(kernel) <= usual_shared || (dynamic != 0 && allowed_shared[kernel] >= dynamic);
@@ -77,7 +77,7 @@ int cuDeviceGetName(char* name, int, int) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 16 ? 4 : 1000000;  // multiprocessors, or the rate in kHz, at which a cycle is a nanosecond
+  *value = attribute == 16 ? 4 : 1000000;  // multiprocessors, or the clock rate in kHz, with which a cycle takes a nanosecond
   return 0;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, handle, int, std::size_t) {
@@ -151,7 +151,7 @@ int cuGetErrorName(int status, const char** name) {
   return 0;
 }
 
-/// A launch by a program. The launch passes no delays, because the delays are constants in the module.
+/// A launch made by a program. The launch does not pass any delays, because the delays are constants in the module.
 int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
                    void** parameters, void**) {
   const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";
@@ -190,7 +190,7 @@ int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle f
     *memory = goes_wrong && kernel == "wrong" ? 1 : 2;
     report[0] = goes_wrong && kernel == "hangs" ? 1 : 0;
     failure = goes_wrong && kernel == "faults" ? illegal_address : failure;
-    if (kernel == "racy") {  // The value that the report says its load has read.
+    if (kernel == "racy") {  // The value that, according to the report, the kernel's load has read.
       report[2] = plan.watch;
       report[3] = goes_wrong ? 0 : 7;
     }

@@ -5,13 +5,12 @@ fault in the fixed versions.
 
 usage: gpu_test.py <membar-check>
 
-`shared_semaphore` has two launches, `table_before_wait` a dependent launch that follows a pointer in memory, and `counted_chunks` blocks
-that wait for each other: all of them fail in a thread order that delays can force. The test does not require the other bugs to
-be seen, because the model allows their outcomes but a machine need not show them. `dependent_kernels` are the kernels of the
-PyTorch program in the test of membar-check record: the second kernel reads before it waits for the first, which takes a long
-time. A launch has many copies of each grid, each in its own memory; in the fixed version, the copies do not interfere with each
-other. `late_block` is a program with its own test, whose kernel is delayed where it runs. Reproducers are compiled with the
-command that they name, in an otherwise empty folder.
+`shared_semaphore` has two launches, `table_before_wait` has a dependent launch that follows a pointer in memory, and `counted_chunks` has
+blocks that wait for each other. All of them fail in a thread order that delays can force. The test does not require the other bugs to show,
+because the model allows their outcomes but hardware need not show them. `dependent_kernels` are the kernels from the PyTorch program in the
+test of membar-check record: the second kernel reads before it waits for the first kernel, which takes a long time. A launch has many copies
+of each grid, each in its own memory; in the fixed version, the copies do not interfere with each other. `late_block` is a program with its
+own test, whose kernel is delayed where it runs. Reproducers are compiled with the command that they name, in an otherwise empty folder.
 """
 
 import json

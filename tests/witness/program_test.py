@@ -50,7 +50,7 @@ def assembles(folder, nvcc, environment):
 
 
 def ends(pipe):
-    """Waits up to 20 s until all processes that hold the pipe open have ended. Returns whether they have."""
+    """Waits up to 20 s for all processes that hold the pipe open to end. Returns whether they have ended."""
     while select.select([pipe], [], [], 20)[0]:
         if os.read(pipe, 4096) == b"":
             return True
@@ -58,11 +58,11 @@ def ends(pipe):
 
 
 def processes(folder, environment, run):
-    """Tests that all of the program's processes are ended, and what they inherit."""
+    """Tests that all of the program's processes are terminated, and what they inherit."""
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    writer = os.open(pipe, os.O_WRONLY)  # A pipe without a writer would look like an end of file until the program opens it.
+    writer = os.open(pipe, os.O_WRONLY)  # Until the program opens the pipe, a pipe without a writer would look like an end of file.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         temporary = folder / f"temporary{number}"
         temporary.mkdir()

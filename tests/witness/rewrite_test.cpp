@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests how witness rewrites PTX, and that the rewriting changes no verdict if all delays are zero.
+// Tests how witness rewrites PTX, and that the rewriting does not change any verdict if all delays are zero.
 #include <check/explore.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>
@@ -124,7 +124,7 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, "barrier.sync 0;"), 2U);
   EXPECT_EQ(count(text, "bar.sync 0;"), 0U);
   EXPECT_EQ(count(text, ".shared .align 4 .b8 cell[4];"), 1U);
-  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // registers of a scope are in both copies
+  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // both copies declare the registers of a scope
 }
 
 /// A kernel that reads its block's position in the grid and receives pointers in a struct.
@@ -227,7 +227,7 @@ TEST(witness, without_delays_nothing_else_is_decided) {
       const witness_program rewritten = program_of(s, ptx, actors, watched_of(p.checked, before.found, actors), {});
       const check::prepared_scenario again = check::prepare(with_empty_plans(s), rewritten.launched.ptx);
       const check::check_result after = check::explore(again.checked);
-      // Two threads of a block write the same value, which is also a race.
+      // Two threads of a block write the same value; this is also a race.
       EXPECT_EQ(before.status, block[0] == '2' ? check::check_status::race : status) << order << block;
       EXPECT_EQ(after.status, before.status) << order << block << after.found.message;
     }
@@ -291,7 +291,7 @@ TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_
     EXPECT_EQ(o.variable, o.name == "v");
     EXPECT_EQ(o.pointers, o.name == "x" ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{}) << o.name;
   }
-  // The same test, with memory whose addresses cannot be shifted.
+  // The same test, but with memory whose addresses cannot be shifted.
   const check::scenario tight = check::read_scenario(
       "source k.ptx\nmemory x u64[2] = x+8, 3\nmemory y u32 at 0x100000700\nlaunch k args x 1024 1 {y x+4}\n");
   EXPECT_EQ(program_of(tight, ptx, {}, {}, {}).launched.launches[0].pointers, (std::vector<std::uint64_t>{0, 16, 24}));

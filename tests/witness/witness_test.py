@@ -73,7 +73,7 @@ st.relaxed.gpu.global.u32 [%rd2], %r2;
 ret;
 }
 """
-# The kernel's static shared memory plus the memory that its launch adds exceeds the usual limit of a block.
+# The kernel's static shared memory plus the memory that its launch adds exceeds the usual limit per block.
 STAGES = LOSES.replace("NAME", "stages").replace("{\n", "{\n.shared .align 4 .b8 stage[40960];\n", 1)
 KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
 COPIES = 8  # Four multiprocessors hold four blocks each, and a grid has two blocks.

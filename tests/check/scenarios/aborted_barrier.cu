@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A recoverable barrier that was aborted before the block arrived: it does not arrive, and reports for which PE it would have
-// waited.
+// A recoverable barrier that was aborted before the block arrived. The block does not arrive, and the result names the PE for
+// which it would have waited.
 #include <membar/symmetric/recoverable.cuh>
 
 namespace symmetric = membar::symmetric;

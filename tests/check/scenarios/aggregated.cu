@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lanes publish words through one counter, which one lane increments on behalf of all lanes that arrive together.
+// Lanes publish words through a counter. One lane increments it on behalf of all lanes that arrive together.
 #include <membar/aggregated.cuh>
 #include <membar/atomic.cuh>
 

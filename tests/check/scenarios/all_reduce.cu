@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of bfloat16 by one thread on each of several PEs; a stream runs several in succession.
+// All-reduces of bfloat16 values, performed by one thread on each of several PEs; a stream runs several all-reduces in
+// succession.
 #include <membar/symmetric/all_reduce.cuh>
 
 namespace symmetric = membar::symmetric;
@@ -8,7 +9,7 @@ using memory = symmetric::all_reduce_memory<element, symmetric::peer_backend>;
 using box = symmetric::detail::reduced_vector<element>;
 using vector = symmetric::detail::reduced_vector<element>;
 
-/// `each` objects of every PE, side by side, with their addresses for PE `self` of `count`.
+/// Returns PE `self`'s span of `each` objects. The objects of all `count` PEs are stored one after another.
 template <class T>
 __device__ symmetric::span<T> of(T* all, int self, int count, int each) {
   return symmetric::detail::access::make_span<T, symmetric::peer_backend>(

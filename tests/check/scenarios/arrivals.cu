@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Many arrivals at a cuda::barrier, and blocks in which every thread executes a fence; the last block sums the parts.
+// Many arrivals at a cuda::barrier, and blocks in which every thread executes a fence and the last block sums the parts.
 #include <cuda/barrier>
 
 using block_barrier = cuda::barrier<cuda::thread_scope_block>;

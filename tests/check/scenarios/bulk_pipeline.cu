@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A producer and consumers of a bulk-copy pipeline in one block. Each consumer reads its word in every tile and overwrites it.
+// The producer and the consumers of a bulk-copy pipeline in one block. In every tile, each consumer reads its word and
+// overwrites it.
 #include <membar/sync/bulk_pipeline.cuh>
 
 constexpr membar::wait_budget long_enough = membar::wait_budget::milliseconds(10'000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A ring of one stage in two blocks of a cluster: tiles that are relayed, and tiles that are multicast. Each block has a
+// A one-stage ring in two blocks of a cluster, with tiles that are relayed and tiles that are multicast. Each block has a
 // consumer.
 #include <membar/cluster_barrier.cuh>
 #include <membar/sync/cluster_broadcast.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks on different devices that write, pass a barrier, and read what the other rank wrote.
+// Two ranks on different devices write, pass a barrier, and read what the other rank wrote.
 #include <membar/sync/cross_barrier.cuh>
 
 using barrier = membar::cross_barrier<2>;

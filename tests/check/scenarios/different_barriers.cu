@@ -2,7 +2,7 @@
 // Threads of a block wait at two different `__syncthreads()` in the source. In PTX this orders their memory accesses; in CUDA
 // it is undefined.
 
-/// Thread 0 writes a value and the others read it, each after a barrier in its own branch.
+/// Thread 0 writes a value, and the other threads read it. The two branches have different barriers.
 extern "C" __global__ void meet(unsigned* result) {
   __shared__ unsigned value;
   if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads without work return before a barrier, which waits for the remaining threads (docs/patterns/barriers.md).
+// Threads without work return before a barrier, which then waits only for the remaining threads (docs/patterns/barriers.md).
 
 extern "C" __global__ void returns(const unsigned* n, unsigned* result) {
   __shared__ unsigned tile[2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel signals to a host thread that data is ready: at system scope, which the host needs, and at device scope, which does
-// not include the host.
+// A kernel signals to a host thread that data is ready, once at system scope, which is required, and once at device scope,
+// which does not include the host.
 #include <cuda/atomic>
 
 extern "C" __global__ void announce(unsigned* data, unsigned* flag) {

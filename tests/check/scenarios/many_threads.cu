@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks of realistic size: every thread computes, but few threads synchronize. The blocks' sums are added by atomics whose
-// results are not used.
+// Blocks of realistic size, in which every thread computes but few threads synchronize. Atomics whose results are not used add
+// up the blocks' sums.
 __global__ void sum_all(const unsigned* in, unsigned* sum) {
   __shared__ unsigned of_block;
   if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread passes a message to another, correctly and with the mistakes that kernels make.
+// One thread passes a message to another, correctly and with common mistakes.
 #include <cuda/atomic>
 
 using flag_ref = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;

@@ -21,11 +21,11 @@ extern "C" __global__ void consumer(channel* c, unsigned* announced, unsigned me
     if (c->pop(which, long_enough) != membar::wait_result::done || announced[which] != which + 1) {
       __trap();
     }
-    announced[which] = 100 + which;  // A message that is taken twice traps.
+    announced[which] = 100 + which;  // The kernel traps if a message is taken twice.
   }
 }
 
-/// Pops messages until the channel is closed; the last message tells a consumer to close it.
+/// Pops messages until the channel is closed; the consumer that receives the last message closes it.
 extern "C" __global__ void until_closed(channel* c, unsigned* announced, unsigned last) {
   unsigned which = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A warp fills two stages in turn, and two warps use them: barriers 1 and 2 signal that a stage is full, and 3 and 4 that it is
-// empty.
+// A warp fills two stages in turn, and two warps use them: barriers 1 and 2 signal that a stage is full, and barriers 3 and 4
+// that it is empty.
 #include <membar/block_barrier.cuh>
 
 __device__ void say_empty(bool when, unsigned barrier) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A channel whose messages carry their turn in a single 16-byte word.
+// A channel in which a message and its turn are in a single 16-byte word.
 #include <membar/sync/packed_channel.cuh>
 
 using channel = membar::packed_spsc_channel<unsigned, 2, membar::thread_scope::system>;

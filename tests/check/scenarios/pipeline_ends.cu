@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libcu++'s block-wide pipeline. At its end, one of the converged lanes invalidates the mbarriers. Nothing orders the other
-// threads' waits before that, unless the block passes a barrier first.
+// libcu++'s block-wide pipeline. When it is destroyed, one of the converged lanes invalidates the mbarriers. Only a block
+// barrier before the destruction orders the other threads' waits before the invalidation.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 

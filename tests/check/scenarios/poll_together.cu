@@ -71,8 +71,8 @@ __global__ void by_turns(unsigned* lock, unsigned* sum) {
   }
 }
 
-// A scan over blocks whose first warp looks back, in the manner of CUB's. A lane reads each previous block's status and value
-// in one word: 1 means the block's own sum, and 2 the sum up to and including it.
+// A scan over blocks, like CUB's, in which each block's first warp looks back. A single word holds each previous block's status
+// and value: status 1 means the block's own sum, and status 2 means the sum up to and including that block.
 constexpr unsigned partial = 1U << 30U;
 constexpr unsigned inclusive = 2U << 30U;
 constexpr unsigned value_bits = partial - 1;

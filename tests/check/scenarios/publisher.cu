@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A source writes data and passes its signal to a publishing thread of its block; a reader on another device waits for the
+// A source writes data and passes its signal to the publishing thread in its block; a reader on another device waits for the
 // signal.
 #include <membar/sync/publisher.cuh>
 

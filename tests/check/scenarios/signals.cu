@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Puts and signals between two PEs, by one thread of each, in rounds that reuse the same memory. A wait that times out traps
+// Puts and signals between two PEs, each with one thread, in rounds that reuse the same memory. A wait that times out traps
 // without a message. The PEs' objects are stored one after another.
 #include <cstdio>
 #define printf(...) static_cast<void>(0)
@@ -37,7 +37,7 @@ extern "C" __global__ void ping(unsigned long long* numbers, set_signal* signals
   }
 }
 
-/// Each PE from 1 on puts a number and increments a counter. PE 0 waits for all of them.
+/// Each PE except PE 0 puts a number and increments a counter. PE 0 waits for all of them.
 extern "C" __global__ void gather(unsigned long long* numbers, add_signal* arrived, int self, int pes, unsigned* sum) {
   const auto signal = on_each(arrived, self, pes);
   const symmetric::peer_reach reach(pe(self), pes, 4 * static_cast<long>(sizeof *numbers));

@@ -6,7 +6,7 @@
 namespace symmetric = membar::symmetric;
 using symmetric::by_thread, symmetric::pe;
 
-/// A team in the form in which a kernel receives it.
+/// A team, in the form that is passed to a kernel.
 struct team_bytes {
   int first, stride, size;
   unsigned long long listed[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A stage that is filled, read and refilled. Only the fixed kernel has a proxy fence between the read and the second copy.
+// A stage is filled, read and refilled. Only the fixed kernel has a proxy fence between the read and the second copy.
 #include <membar/bulk_copy.cuh>
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>

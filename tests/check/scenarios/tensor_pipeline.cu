@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A matrix product, pipelined like those of CUTLASS and ThunderKittens on compute capability 9.0: a warp loads tiles with
-// tensor copies, a warpgroup multiplies them with wgmma, and mbarriers signal which stages are full and which are empty. Each
-// faulty version leaves out one step.
+// A matrix product, pipelined as in CUTLASS and ThunderKittens on compute capability 9.0. A warp loads tiles with tensor
+// copies, a warpgroup multiplies them with wgmma, and mbarriers signal which stages are full and which are empty. Each faulty
+// version omits one step.
 #include <cstdint>
 
 enum class fault { none, full, products, registers, empty, expected };
@@ -40,7 +40,7 @@ __device__ void load(void* to, const tensor_map* map, int x, int y, std::uint64_
                : "memory");
 }
 
-/// Swizzled rows of 128 bytes: 8 rows are 1024 bytes.
+/// Swizzled rows of 128 bytes; 8 rows have 1024 bytes.
 __device__ std::uint64_t descriptor(const void* tile) {
   return ((shared_address(tile) & 0x3ffffULL) >> 4) | (1ULL << 16) | (64ULL << 32) | (1ULL << 62);
 }

@@ -41,7 +41,7 @@ def run(*command):
 
 
 def next_version(include, target):
-    """Makes a copy of the headers whose version is the next minor one."""
+    """Makes a copy of the headers with the next minor version."""
     config = (include / "membar" / "base" / "config.hpp").read_text()
     number = next(int(line.split()[2]) for line in config.splitlines() if line.startswith("#define MEMBAR_VERSION "))
     space = f"v{number // 10000}_{number // 100 % 100}"
@@ -67,7 +67,7 @@ def other_cccl(folder):
 
 
 def linking_toolkit(nvcc, folder):
-    """Returns an nvcc whose linker finds libnvvm: the given one, or a copy in a folder of links if the package has the library elsewhere."""
+    """Returns an nvcc whose linker finds libnvvm: the given nvcc or, if the package has the library elsewhere, a copy in a folder of links."""
     toolkit = nvcc.resolve().parents[1]
     if (toolkit / "nvvm" / "lib64" / "libnvvm.so").exists():
         return nvcc

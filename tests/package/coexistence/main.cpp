@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program of two parts that may contain different versions of membar; VERSIONS determines whether the versions must differ.
+// A program with two parts that may contain different versions of membar; VERSIONS determines whether the versions must differ.
 #include <cstdio>
 #include <cstring>
 

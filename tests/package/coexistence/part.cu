@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One of several translation units that use membar and are linked into a program. PART is its letter.
+// One of several translation units that use membar and are linked into a program. PART is the unit's letter.
 #include <membar/aggregated.cuh>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>

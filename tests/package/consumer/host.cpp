@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A C++ program without CUDA code that uses the headers that call the CUDA runtime. It also runs without a GPU.
+// A C++ program without CUDA code that uses the headers that call the CUDA runtime. The program also runs without a GPU.
 #include <membar/launch.hpp>
 #include <membar/sync_domain.hpp>
 

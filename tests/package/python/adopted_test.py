@@ -159,7 +159,7 @@ class Adopted(unittest.TestCase):
 
     def test_numbers_are_gathered_by_rank_in_every_round(self):
         memories = []
-        for rank in range(COUNT):  # One after the other, because within one process they would share the count of adoptions.
+        for rank in range(COUNT):  # One after another, because within a process they would share the count of adoptions.
             self.setup_count()
             memories.append(self.adopted_memory(Tensor(rank)))
 
@@ -183,7 +183,7 @@ class Adopted(unittest.TestCase):
         for _ in range(2):
             with self.assertRaisesRegex(TimeoutError, r"ranks \[1, 2\] did not join"):
                 memory.all_gather(1)
-            for rank in (1, 2):  # These values come too late.
+            for rank in (1, 2):  # These values arrive too late.
                 self.store.set(f"membar/0_1_2/1/0/{rank}", "1")
         memory = self.adopted_memory(Tensor(0))
         with self.assertRaises(ValueError):
@@ -257,8 +257,8 @@ class Adopted(unittest.TestCase):
 
 
 def process(rank, folder, how):
-    """The code of process `rank`. Process 1 leaves in one of several ways; the other processes print the error that they get,
-    and the time until they got it."""
+    """The code that process `rank` runs. Process 1 leaves in one of several ways; the other processes print the error that they get and how
+    long it took to get it."""
     _, _, store = made_up_torch(FileStore(folder))
     from membar import _adopted
     seconds = 0.01 if how == "never" and rank == 0 else 60

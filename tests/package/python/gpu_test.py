@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests the scopes of the Python package on a GPU, with the streams of PyTorch and of CuPy, whichever is installed. The test reads a
+"""Tests the scopes in the Python package on a GPU, with streams from PyTorch and CuPy, as far as they are installed. The test reads a
 stream's attributes back from the driver. To check that kernels get these attributes, it captures a launch and reads the graph
 node's attributes. The first line of the output starts with SKIPPED if there is neither PyTorch nor CuPy, or no GPU.
 """
@@ -41,7 +41,7 @@ def expect(what, seen, right):
 
 
 def attributes_of_captured_nodes(graph):
-    """Returns the domain of each kernel node of a graph."""
+    """Returns the domain of each kernel node in a graph."""
     count = ctypes.c_size_t()
     _driver.call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count), remedy="")
     nodes = (ctypes.c_void_p * count.value)()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests the scopes of the Python package with a fake driver. Start it with LD_LIBRARY_PATH set to the folder of the fake libcuda.so.1."""
+"""Tests the scopes in the Python package with a fake driver. Start this script with LD_LIBRARY_PATH set to the folder of the fake
+libcuda.so.1."""
 
 import sys
 import threading

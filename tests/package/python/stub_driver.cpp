@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A CUDA driver with two fake devices for the tests of the Python package: stream attributes, limits and contexts. It is
+// A CUDA driver with two fake devices for the tests of the Python package: stream attributes, limits and contexts. This file is
 // compiled with cuda.h, so the structures that Python passes must match the driver's.
 #include <cuda.h>
 
@@ -75,7 +75,7 @@ CUresult cuCtxGetDevice(CUdevice* which) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  // Streams from 2000 on belong to the second device.
+  // Streams numbered 2000 and above belong to the second device.
   *context = reinterpret_cast<CUcontext>(reinterpret_cast<std::uintptr_t>(stream) < 2000 ? 1 : 2);
   return CUDA_SUCCESS;
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Builds the wheel from a copy of the repository's files, installs only it into a fresh virtual environment, and uses it there.
+"""Builds the wheel from a copy of the repository's files, installs only the wheel into a fresh virtual environment, and uses it there.
 
 usage: wheel_test.py <repository> <empty folder> <cmake> <g++> [--commands <example.litmus>]
 
-Without --commands the wheel is built without the commands, which takes seconds. The environment in which it is built is kept in the
+Without --commands, the wheel is built without the commands; this takes only seconds. The environment in which it is built is kept in the
 folder. Exit status: 0 if everything works, 1 if not. The first line of the output starts with SKIPPED if pip cannot install
 scikit-build-core.
 """
