@@ -16,8 +16,8 @@ namespace fence_interference {
 
 using membar::thread_scope;
 
-/// Whether a chain's stream shares a hardware queue with NCCL's stream. Streams are assigned to the device's queues in turn,
-/// and a queue with work that cannot start yet delays its other streams, equally in every arm.
+/// Whether a chain's stream shares a hardware queue with NCCL's stream. Streams are assigned to the device's hardware queues
+/// in turn. If the work at the head of a queue cannot start yet, the other streams in that queue wait, equally in every variant.
 enum class queue { own, shared };
 
 /// A victim and its name; `kernel` is null for a chain of kernels.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the measured figures of the pages from the results in docs/measurements, and names the headers that they were measured with.
+"""Fills in the measured figures on the pages from the results in docs/measurements, and states the hash of the headers used for each measurement.
 
 usage: figures.py [--check] [--root FOLDER]
 

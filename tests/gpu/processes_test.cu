@@ -52,7 +52,7 @@ class one_gpu_pes : public processes_on_gpus<1> {
 using sharings = ::testing::Types<by_cuda_ipc, by_files>;
 TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
-/// Returns 0 if the request to share `bytes` starting at `mine` is rejected with these words.
+/// Returns 0 if sharing the `bytes` bytes at `mine` fails with an error message that contains `words`.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }

@@ -163,8 +163,9 @@ TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_th
 
 TEST_F(adopted_memories, in_another_order_than_the_pes_are_rejected_on_every_pe) {
   each_is(thrown([&](int self) { return self == 2 ? of(self, {1, 0, 2}) : of(self); }),
-          "membar: no PE adopts memory, because PE 2 was given an address that does not belong to the PE it was given for: "
-          "give every process the addresses at which its device reaches the memory of each PE, in the order of the PEs");
+          "membar: the memory was not adopted on any PE, because PE 2 was given an address that does not belong to the PE it "
+          "was given for: "
+          "give every process the addresses at which its device can access each PE's memory, in PE order");
 }
 
 TEST_F(adopted_memories, without_an_address_are_rejected_on_every_pe) {

@@ -73,7 +73,7 @@ TEST_F(process_memories, of_different_sizes_or_kinds_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     return unless_refused("PE 1 shares 100001 bytes, but PE 0 shares 100000",
                           [&] { const process_memory memory(group, size + static_cast<unsigned>(rank)); }) +
-           unless_refused("PE 1 requests a different way of sharing memory than PE 0",
+           unless_refused("PE 1 requests a different kind of memory sharing than PE 0",
                           [&] {
                             const process_memory memory(group, size,
                                                         rank == 0 ? shared_by::automatic : shared_by::file_descriptor);

@@ -249,7 +249,7 @@ class synchronization {
 
   void add_access(const trace_event& e, const trace_event& other) {
     const bool suffices = e.event.strong && scope_gap(program_, e.thread, e.event.scope, other.thread).empty();
-    const thread_scope scope = scope_with(e.thread, other.thread, e.event.address);
+    const thread_scope scope = scope_with(program_, e.thread, other.thread, e.event.address);
     const std::string access = suffices || !has_spelling(e) ? "" : in_cuda(e.at->code, e.at->what, order_of(e), scope).cuda;
     if (!access.empty()) {
       notes_.push_back("if this race is intended, make the " +

@@ -415,8 +415,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns the thread that performs the operation that thread `t`, together with other threads, starts next. Returns -1 if no
-  /// such thread is available.
+  /// Returns the thread that will perform the next asynchronous operation that `t` starts as one of `starters` threads, or -1 if
+  /// no such thread is left.
   [[nodiscard]] int free_copy(const graph& g, int t, int starters) const {
     int started = 0;
     for (const graph_event* e : model::at(g.threads, t).events) {

@@ -762,7 +762,7 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
         const bool is_narrow = narrow >= 0 && !is_in(leading_to(k, read.at, is_narrow_acquire), counted);
         warning found{"last-block-without-acquire",
                       k.data.is_compared_with_limit(counted) ? confidence::medium : confidence::high,
-                      "the last block to finish, which a counter determines, reads what the other blocks wrote, but " +
+                      "the last block to finish, as determined by a counter, reads what the other blocks wrote, but " +
                           (is_narrow ? "its acquire has " + scope_word(k.paths.at(narrow).scope) : "without an acquire") +
                           ": it may read old data",
                       counted,

@@ -418,7 +418,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Reports each finding as the result of a separate file.
+/// Adds each finding to the report as a separate entry.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;

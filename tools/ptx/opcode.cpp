@@ -1116,8 +1116,8 @@ void opcode_reader::of_tensor_memory() {
 
 void opcode_reader::other_tensor_operation() {
   give_up(
-      "of tcgen05, only allocation, fences, ld, st, cp, mma and commit are modelled: check the kernel without this "
-      "instruction");
+      "only these tcgen05 instructions are modelled: alloc, dealloc, relinquish_alloc_permit, fence, ld, st, wait, cp, mma and "
+      "commit; check the kernel without this instruction");
 }
 
 void opcode_reader::allocation() {

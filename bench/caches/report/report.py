@@ -109,7 +109,7 @@ def constant_broadcast(results, page):
     found = {(int(k.split("_")[0]), int(stride.split("_")[1]), int(size.split("_")[0]), arm): figures["cycles_per_access"]
              for (k, stride, size, arm), figures in results.rows(4).items()}
     text = []
-    for name, what, at_once in (("constant_broadcast", "each access waits for the last", False),
+    for name, what, at_once in (("constant_broadcast", "each access depends on the previous one", False),
                                 ("constant_broadcast_at_once", "16 accesses at once", True)):
         lines = {}
         for (k, stride, size, arm), cycles in found.items():
@@ -117,9 +117,9 @@ def constant_broadcast(results, page):
                 lines.setdefault(f"{arm[:-len(AT_ONCE)] if at_once else arm}, {4 * stride} bytes apart", []).append((k, cycles))
         lines = {arm: points for arm, points in sorted(lines.items()) if len(points) > 2}
         if lines:
-            text.append(page.lines(f"{name}.png", results.titled(f"Different addresses in a warp, {what}"),
+            text.append(page.lines(f"{name}.png", results.titled(f"Different addresses in a warp: {what}"),
                                    "different addresses", "cycles per access of the warp", lines) +
-                        table([f"different addresses in 2 KiB, {what}", *lines],
+                        table([f"different addresses per warp (2 KiB table): {what}", *lines],
                               [[str(k), *[dict(points).get(k, NONE) for points in lines.values()]] for k in (1, 2, 4, 8, 16, 32)]))
     sizes = sorted({size for _, _, size, _ in found})
     arms = list(dict.fromkeys(arm for _, _, _, arm in found))

@@ -97,7 +97,7 @@ class Finding:
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
         if any(effect.relief is not None for effect in tried):
-            return f"{self._advice} In the cases whose ratios are known, a separate domain for this traffic does not reduce the delay.", False
+            return f"{self._advice} Where the ratio could be measured, moving this traffic to a separate domain does not reduce the delay.", False
         return self._advice, False
 
 

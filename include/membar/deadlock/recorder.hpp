@@ -499,10 +499,11 @@ class recorder {
     }
     if (notifies && operation.effect.adds) {
       if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: a PE waits until a signal of PE %d is equal to %llu, so the signal cannot be added to, because it "
-                    "may skip that value: wait for at least that value",
-                    operation.target, static_cast<unsigned long long>(waited->second));
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a PE waits until a signal of PE %d is equal to %llu, but this call adds to the signal, which may skip "
+            "that value: wait for at least that value",
+            operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
   }

@@ -94,13 +94,13 @@ class gathering_processes {
       throw error(
           cudaErrorInvalidValue,
           "membar: the callback that gathers numbers returned a vector of size %zu for %d PEs: return one number per process, "
-          "in the order of the PEs",
+          "in PE order",
           gathered.size(), count_);
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,
                   "membar: the callback that gathers numbers returned a number for PE %d that differs from the number "
-                  "that this process passed: return the numbers in the order of the PEs, and take each PE's number from the "
+                  "that this process passed: return the numbers in PE order, and take each PE's number from the "
                   "same group",
                   self_);
     }
@@ -316,10 +316,11 @@ class basic_adopted_backend {
     const auto all = detail::gathered(*this, static_cast<unsigned long long>(mine));
     for (int i = 0; i != count(); ++i) {
       if (const auto what = static_cast<fault>(all[static_cast<std::size_t>(i)]); what != fault::none) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: no PE adopts memory, because PE %d was given %s: give every process the addresses at which "
-                    "its device reaches the memory of each PE, in the order of the PEs",
-                    i, name(what));
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: the memory was not adopted on any PE, because PE %d was given %s: give every process the addresses at "
+            "which its device can access each PE's memory, in PE order",
+            i, name(what));
       }
     }
   }

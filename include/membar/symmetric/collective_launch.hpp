@@ -48,7 +48,7 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     if (each.wrong_streams) {
       throw error(cudaErrorInvalidValue,
                   "membar: a collective launch was cancelled on every PE, because the process of PE %zu passed streams for "
-                  "only some of its PEs: pass one stream for each PE, in the order of the PEs, or none",
+                  "only some of its PEs: pass one stream for each PE, in PE order, or none",
                   pe);
     }
     if (each.no_arguments) {

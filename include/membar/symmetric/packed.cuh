@@ -38,7 +38,8 @@ template <class Box, class Value>
                   "stores of their words: use put_signal");
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
-      static_assert(same, "membar: a packed message must have the same type as its box, but the pointer has another type");
+      static_assert(same,
+                    "membar: a packed message must have the same type as its box, but the pointer points to a different type");
       return same && everywhere;
     } else {
       return false;

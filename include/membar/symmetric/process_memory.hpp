@@ -110,10 +110,10 @@ class process_memory {
     }
     for (std::size_t i = 0; i != all.size(); ++i) {
       if (all[i] >> 2 != all[0] >> 2) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: PE %zu requests a different way of sharing memory than PE 0: request the same way "
-                    "on every PE",
-                    i);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %zu requests a different kind of memory sharing than PE 0: pass the same `shared_by` value on every PE",
+            i);
       }
     }
     const unsigned long long needed = asked == shared_by::file_descriptor ? 1 : asked == shared_by::fabric ? 2 : 3;
