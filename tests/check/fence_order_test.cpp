@@ -18,7 +18,7 @@ namespace check = membar::check;
 namespace model = membar::model;
 using membar::thread_scope;
 
-/// A hand-written execution. Its base causality is only program order until an order of its fences is added.
+/// A hand-written execution. Its base causality consists only of program order until a fence order is added.
 class execution {
  public:
   /// Threads of two blocks: even threads are in one block, odd threads in the other.

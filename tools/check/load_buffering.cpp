@@ -240,8 +240,8 @@ struct buffered_execution {
     return true;
   }
 
-  /// Returns whether the events form a prefix of an execution: no source is open, no earlier event of a thread is missing, and
-  /// no thread has continued after a barrier without an arrival that it waits for.
+  /// Returns whether the events form a prefix of an execution: every read has a source, no earlier event of a thread is missing,
+  /// and every thread that has continued past a barrier has all the arrivals that it waited for.
   [[nodiscard]] bool is_whole() const {
     for (const placed_event& e : events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
