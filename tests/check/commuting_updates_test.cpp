@@ -227,7 +227,7 @@ std::vector<std::string> times(int count, const std::string& body) {
 }
 
 TEST(check_merges_updates, including_those_that_change_nothing) {
-  for (const std::string& update : {"add.u32 [x], %r1;", "or.b32 [x], %r1;", "max.u32 [x], %r1;"}) {
+  for (const char* const update : {"add.u32 [x], %r1;", "or.b32 [x], %r1;", "max.u32 [x], %r1;"}) {
     std::vector<std::string> bodies;
     for (int t = 0; t < 7; ++t) {
       bodies.push_back("mov.u32 %r1, " + std::to_string(t / 2) + "; red.relaxed.gpu.global." + update);
