@@ -262,7 +262,7 @@ TEST(check_costs, are_read_with_their_errors) {
   EXPECT_NE(error_of("fence seq_cst device -1\n").find("'-1' is not a cost: expected 0 to 1e9"), std::string::npos);
   EXPECT_NE(error_of("fence seq_cst device 1 2\n").find("'1 2' is not a cost"), std::string::npos);
   EXPECT_NE(error_of("fence seq_cst device nan\n").find("'nan' is not a cost"), std::string::npos);
-  EXPECT_NE(error_of("load acquire device 1\n").find("'load' is not a line"), std::string::npos);
+  EXPECT_NE(error_of("load acquire device 1\n").find("'load' is not a valid line"), std::string::npos);
   EXPECT_NE(error_of("proxy texture 1\n").find("'texture' is not a state space for a proxy fence"), std::string::npos);
   EXPECT_NE(error_of(whole + "proxy any 2\n").find("'proxy any' is given twice"), std::string::npos);
   EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is given twice"), std::string::npos);

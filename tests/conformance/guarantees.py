@@ -101,7 +101,7 @@ ELSEWHERE = {
     "sync/sequence_lock.cuh": {"lock that synchronizes them": "not tested here: the ordering is a property of that lock"},
     "async_copy.cuh": {"It does not synchronize with anything on its own": "ordering: tests/model/asynchronous_test.cpp; implementation: tests/gpu/asynchronous_test.cu"},
     "fence.cuh": {"The two fences synchronize through a relaxed flag": "ordering: tests/litmus/catalogue, OneWay; implementation: tests/codegen"},
-    "block_barrier.cuh": {"which synchronize some of its warps": "ordering: tests/litmus/catalogue; implementation: tests/codegen"},
+    "block_barrier.cuh": {"each of which synchronizes some of the block's warps": "ordering: tests/litmus/catalogue; implementation: tests/codegen"},
     "multimem.cuh": {words: "ordering: tests/litmus/catalogue, Alias.multimem; implementation, which has not run: tests/codegen"
                      for words in ("Synchronizes at `Scope`", "a release store or reduction synchronizes")},
     "mbarrier.cuh": {words: "ordering: tests/litmus/catalogue, Bulk, Transaction and CpAsync; implementation: tests/gpu/mbarrier_test.cu"

@@ -391,7 +391,7 @@ SAYS = {
         "takes {} ns, and {} ns in hand-written PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
     "docs/memory_guide.md": {
         "Plain loads hit L1 up to {} KiB": lambda r: [largest_at_first(r, "global")],
-        "Constant memory fits in its first cache up to {} KiB.": lambda r: [largest_at_first(r, "constant")],
+        "Constant loads hit the first-level constant cache up to {} KiB.": lambda r: [largest_at_first(r, "constant")],
         "within {} % of a plain load's for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
         "The hints cost the copy {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
                                                                for arm in ("evict_first", "everything")))},

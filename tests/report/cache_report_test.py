@@ -63,10 +63,10 @@ class CacheReport(unittest.TestCase):
             cases[f"constant_broadcast/{k:02}_addresses/stride_1/2_KiB/constant_16_at_once"] = {"real_time": 1.0, "cycles_per_access": 200.0}
             cases[f"constant_broadcast/{k:02}_addresses/stride_1/64_KiB/constant"] = {"real_time": 1.0, "cycles_per_access": 90.0 + k}
         page = report(result(cases))[1]
-        self.assertIn("|different addresses in 2 KiB, each access waits for the last|constant, 4 bytes apart|", page)
+        self.assertIn("|different addresses per warp (2 KiB table): each access depends on the previous one|constant, 4 bytes apart|", page)
         self.assertIn("|1|8|", page)
         self.assertIn("|32|256|", page)
-        self.assertIn("|different addresses in 2 KiB, 16 accesses at once|constant, 4 bytes apart|", page)
+        self.assertIn("|different addresses per warp (2 KiB table): 16 accesses at once|constant, 4 bytes apart|", page)
         self.assertIn("|32|200|", page)
         self.assertIn("|table, KiB; addresses, 4 bytes apart|2|64|", page)
         self.assertIn("|constant, 32|256|122|", page)
