@@ -81,15 +81,15 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
   }
   if (window.hit == access_property::persisting && facts.set_aside == 0) {
     throw error(cudaErrorInvalidValue,
-                "membar: no L2 is set aside on device %d for the %zu persisting bytes of an access-policy window: keep an "
-                "l2_set_aside alive while the window is in use, or use streaming or normal",
+                "membar: no part of the L2 cache is set aside on device %d for the %zu persisting bytes of an access-policy "
+                "window: keep an l2_set_aside alive while the window is in use, or use streaming or normal",
                 facts.device, window.bytes);
   }
   if (window.bytes > facts.max_window) {
     throw error(cudaErrorInvalidValue,
-                "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: use the window for the "
-                "most frequently accessed part, "
-                "or launch the kernel once per part, each time with a window for that part",
+                "membar: the access-policy window is %zu bytes long, but windows on device %d can be at most %zu bytes long: "
+                "use the window for the most frequently accessed part, or launch the kernel once per part, each time with a "
+                "window for that part",
                 window.bytes, facts.device, facts.max_window);
   }
 }

@@ -229,7 +229,7 @@ template <class T>
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
   static_assert(detail::kind_of<T> != detail::value_kind::vector && detail::kind_of<T> != detail::value_kind::pointer,
-                "membar: aggregation supports only single numbers: aggregate the elements of a vector separately, or convert a "
+                "membar: aggregation supports only scalars: aggregate the elements of a vector separately, or convert a "
                 "pointer to an integer");
 
  public:

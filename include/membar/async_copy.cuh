@@ -59,10 +59,9 @@ __device__ constexpr void require_remote_async() noexcept {
 template <bool Needed>
 __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
-  static_assert(
-      !Needed,
-      "membar: an asynchronous store or reduction that releases requires compute capability 10.0: compile this code only for "
-      "sm_100 or newer");
+  static_assert(!Needed,
+                "membar: an asynchronous store or reduction with release order requires compute capability 10.0: compile this "
+                "code only for sm_100 or newer");
 #endif
 }
 

@@ -242,8 +242,7 @@ template <class T>
   switch (facts.kind) {
     case memory_kind::pageable:
       if (!facts.device.pageable_access || (facts.with_peer && !facts.peer.pageable_access)) {
-        return {false,
-                "the memory is pageable host memory, to which a device has no access: register it, or use managed memory"};
+        return {false, "the memory is pageable host memory, which a device cannot access: register it, or use managed memory"};
       }
       return {true, "the memory is pageable host memory, to which the devices have coherent access"};
     case memory_kind::managed:
@@ -252,10 +251,10 @@ template <class T>
       }
       if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
         return {false,
-                "the memory is managed, but a device has no concurrent managed access, so the host and the device may not "
-                "access it at the same time"};
+                "the memory is managed, but a device does not support concurrent managed access, so the host and the device "
+                "must not access the memory at the same time"};
       }
-      return {true, "the memory is managed, and the devices have concurrent managed access"};
+      return {true, "the memory is managed, and the devices support concurrent managed access"};
     case memory_kind::mapped:
       if (use.operation == atomic_operation::load_or_store) {
         return {true, "the memory is mapped host memory, and a naturally aligned load or store is atomic there"};
@@ -265,19 +264,19 @@ template <class T>
       }
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
         return {false,
-                "the memory is mapped host memory, but a link to the host does not support this operation as an atomic: let "
-                "one side write each object and the other only load it, or use managed memory"};
+                "the memory is mapped host memory, but a link to the host does not support this atomic operation: let one side "
+                "write each object and the other only load it, or use managed memory"};
       }
-      return {true, "the memory is mapped host memory, and the links to the host support this operation as an atomic"};
+      return {true, "the memory is mapped host memory, and the links to the host support this atomic operation"};
     case memory_kind::device:
       if (facts.with_host) {
         return {false, "the memory is device memory, which the host cannot access atomically: use mapped or managed memory"};
       }
       if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
-        return {false, "the link from this device to the memory's device does not support this operation as an atomic"};
+        return {false, "the link from this device to the memory's device does not support this atomic operation"};
       }
       if (facts.with_peer && facts.peer.device != facts.owner && !detail::carries(facts.peer.to_owner, use)) {
-        return {false, "the link from the peer to the memory's device does not support this operation as an atomic"};
+        return {false, "the link from the peer to the memory's device does not support this atomic operation"};
       }
       return {true, facts.with_peer ? "the memory is device memory, and the links between the devices support this operation"
                                     : "the memory is device memory, and only this device uses it"};

@@ -69,7 +69,7 @@ class named_barrier {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
     assert(number_ < most && "membar: a block has barriers 0 to 15: give named_barrier a number from 0 to 15");
     assert(threads_ != 0 && threads_ % 32 == 0 && threads_ <= detail::block_threads() &&
-           "membar: a named_barrier synchronizes whole warps: use a multiple of 32 threads, at most the size of the block");
+           "membar: a named_barrier synchronizes whole warps: use a multiple of 32 threads, up to the block size");
 #endif
   }
 

@@ -20,7 +20,7 @@ inline namespace v0_3 {
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
                                           cluster_dimensions cluster = {1, 1, 1}) {
-  constexpr const char* remedy = "check the block's dimensions, and that the program was compiled for this device";
+  constexpr const char* remedy = "check the block's dimensions, and check that the program was compiled for this device";
   const auto* const address = reinterpret_cast<const void*>(kernel);
   cudaFuncAttributes compiled{};
   check(cudaFuncGetAttributes(&compiled, address), remedy);

@@ -42,7 +42,7 @@ struct constant_table {
                 "membar: the elements of a constant table must be trivially copyable and have no constructor, because CUDA "
                 "does not run constructors in constant memory");
   static_assert(Size > 0, "membar: a constant table needs at least one element");
-  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table can have at most 65536 bytes");
+  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table can be at most 65536 bytes long");
 
   using value_type = T;
 
@@ -97,7 +97,7 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   if (first > size || count > size - first) {
     throw error(cudaErrorInvalidValue,
                 "membar: an upload of %zu elements starting at element %zu does not fit into a constant table of %zu elements: "
-                "pass at most %zu",
+                "pass at most %zu elements",
                 count, first, size, first > size ? std::size_t{0} : size - first);
   }
 }
@@ -123,12 +123,12 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
       cudaUserObjectCreate(&owner, copy, [](void* old) { ::operator delete(old); }, 1, cudaUserObjectNoDestructorSync);
   if (made != cudaSuccess) {
     ::operator delete(copy);
-    check(made, "upload the table outside of the capture");
+    check(made, "upload the table outside the capture");
   }
   const cudaError_t retained = cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove);
   if (retained != cudaSuccess) {
     static_cast<void>(cudaUserObjectRelease(owner, 1));
-    check(retained, "upload the table outside of the capture");
+    check(retained, "upload the table outside the capture");
   }
   return copy;
 }

@@ -85,7 +85,7 @@ struct function_name {
     case cudaErrorStubLibrary:
       return "no CUDA driver was found, or the driver is older than the CUDA runtime of this program: install a newer driver";
     case cudaErrorNoDevice:
-      return "this process sees no CUDA device: check CUDA_VISIBLE_DEVICES and the output of nvidia-smi";
+      return "no CUDA device is visible to this process: check CUDA_VISIBLE_DEVICES and the output of nvidia-smi";
     case cudaErrorSystemDriverMismatch:
       return "the CUDA driver's kernel module and its library have different versions: load the kernel module of the "
              "installed driver";

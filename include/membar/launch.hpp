@@ -72,8 +72,8 @@ class launch_config : private detail::attribute_holder<Attributes>... {
     constexpr bool once = not_given_before<Attribute, Attributes...>;
     static_assert(legal, "membar: CUDA does not accept this attribute on a launch");
     static_assert(once,
-                  "membar: this launch already has the attribute, or has a domain or a map that physical_domain also sets: set "
-                  "each attribute once");
+                  "membar: this launch already sets this attribute, or sets a domain or a map that physical_domain also sets: "
+                  "set each attribute once");
     if constexpr (legal && once) {
       return launch_config<Attributes..., Attribute>{grid_,    block_, stream_, dynamic_shared_bytes_, get<Attributes>()...,
                                                      attribute};
@@ -188,9 +188,9 @@ struct lossless_argument {
     requires always_refused<Argument, Parameter>
   constexpr lossless_argument(Argument argument) : value(static_cast<Parameter>(argument)) {
     static_assert(!std::floating_point<Argument>,
-                  "membar: a launch does not pass a floating-point argument to an integer parameter: convert it first");
+                  "membar: a launch cannot pass a floating-point argument to an integer parameter: convert it first");
     static_assert(!std::is_pointer_v<Argument>,
-                  "membar: a launch does not pass a pointer argument to a bool parameter: compare it with nullptr first");
+                  "membar: a launch cannot pass a pointer argument to a bool parameter: compare it with nullptr first");
   }
 
   Parameter value;
@@ -343,8 +343,7 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(__builtin_addressof(arguments.value)))..., nullptr};
     check(cudaLaunchKernelExC(&native, function, pointers),
           "check the grid, the block, shared memory (above 48 KiB, use shared_memory_opt_in) and the attributes against the "
-          "limits "
-          "of the current device, and that the program was compiled for it");
+          "limits of the current device, and check that the program was compiled for it");
   }
 }
 
@@ -358,8 +357,8 @@ void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Argume
 template <class... Attributes>
 void launch(const launch_config<Attributes...>&, ...) {
   static_assert(sizeof...(Attributes) == static_cast<std::size_t>(-1),
-                "membar: a launch needs a kernel, a __global__ function that returns void; give a template its "
-                "arguments: kernel<int>");
+                "membar: a launch needs a kernel, which is a __global__ function that returns void: for a kernel template, "
+                "specify the template arguments, as in kernel<int>");
 }
 
 }  // namespace v0_3

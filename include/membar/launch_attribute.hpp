@@ -279,7 +279,8 @@ struct attribute_traits<shared_memory_carveout> {
   static constexpr attribute_places places{.launch = true};
   static void encode(shared_memory_carveout c, cudaLaunchAttribute* out) {
     if (c.percent < 0 || c.percent > 100) {
-      throw error(cudaErrorInvalidValue, "membar: the shared-memory carve-out is %d percent: use 0 to 100", c.percent);
+      throw error(cudaErrorInvalidValue, "membar: the shared-memory carve-out is %d percent: use a value from 0 to 100",
+                  c.percent);
     }
     out->val.sharedMemCarveout = static_cast<unsigned>(c.percent);
   }
@@ -318,8 +319,7 @@ struct attribute_traits<shared_memory_opt_in> {
     if (launch.dynamicSmemBytes > room) {
       throw error(cudaErrorInvalidValue,
                   "membar: a launch with %zu bytes of dynamic shared memory, in addition to the kernel's %zu static bytes, was "
-                  "requested, "
-                  "but a block on device %d can have at most %zu in total: request at most %zu",
+                  "requested, but a block on device %d can have at most %zu bytes in total: request at most %zu bytes",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
     // Always set the limit to its maximum, so that threads that launch the kernel with different sizes do not undo each other's
@@ -392,7 +392,7 @@ template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
                 "membar: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes; set "
-                "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
+                "sync_domain_map{.default_ = N, .remote = N}, which maps both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_stream<Attribute>,
                 "membar: CUDA does not accept this attribute on a stream");
   return legal_on_a_stream<Attribute>;
@@ -403,7 +403,7 @@ template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_graph_node() {
   static_assert(!is_physical_domain<Attribute>,
                 "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> combines two attributes; set "
-                "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
+                "sync_domain_map{.default_ = N, .remote = N}, which maps both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_graph_node<Attribute>,
                 "membar: CUDA does not accept this attribute on a graph node");
   return legal_on_a_graph_node<Attribute>;

@@ -70,9 +70,8 @@ inline void validate_managed(const managed_facts& facts) {
   }
   if (!facts.concurrent_access) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no concurrent managed access, so pages migrate at launches, and advice and prefetch "
-                "have no effect: "
-                "leave these calls out on this device",
+                "membar: device %d does not support concurrent managed access, so pages migrate at launches, and advice and "
+                "prefetches have no effect: leave these calls out on this device",
                 facts.device);
   }
 }

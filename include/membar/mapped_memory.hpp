@@ -143,10 +143,10 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   /// Writes `count` values starting at `index`. Errors: the values do not fit into the array.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: %zu values starting at index %zu do not fit into write-combined memory of %zu values: write at most %zu",
-          count, index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
+      throw error(cudaErrorInvalidValue,
+                  "membar: %zu values starting at index %zu do not fit into write-combined memory of %zu values: write at most "
+                  "%zu values",
+                  count, index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
     }
     if (count != 0) {
       std::memcpy(static_cast<void*>(objects::data() + index), values, count * sizeof(T));

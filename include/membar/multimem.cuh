@@ -174,10 +174,9 @@ template <class Order, class Scope, class Operation, class Type, class T>
 /// "multimem.ld_reduce, multimem.st, multimem.red".
 template <class T, thread_scope Scope>
 class multimem_ref {
-  static_assert(
-      detail::multimem_type<T>::exists,
-      "membar: a multimem address supports 32-bit and 64-bit integers, float, double, float2, float4, packed_half8 or "
-      "packed_bfloat8: PTX has multimem operations only for these types");
+  static_assert(detail::multimem_type<T>::exists,
+                "membar: a multimem address supports 32-bit and 64-bit integers, float, double, float2, float4, packed_half8 "
+                "and packed_bfloat8: PTX has multimem operations only for these types");
 
  public:
   /// `address` is the address of a multicast object, aligned to the size of `T`.

@@ -97,7 +97,7 @@ template <class T>
 class read_only_span {
  public:
   static_assert(!std::is_volatile_v<T>,
-                "membar: volatile data can change, so it cannot be read-only: pass a pointer without volatile");
+                "membar: volatile data can change, so it cannot be read-only: pass a pointer to non-volatile data");
   static_assert(detail::is_bytes<T>, "membar: the type of a read-only load must be trivially copyable");
   using value_type = std::remove_cv_t<T>;
 

@@ -58,10 +58,10 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   REFUSED(a_remote_reduction_of_8_bytes_only_adds,
           static_cast<void>(async_reduce<async_operation::min>(reinterpret_cast<long long*>(stage), 1U, 2LL, far)));
   static_cast<void>(async_reduce<async_operation::add>(reinterpret_cast<long long*>(stage), 1U, 2LL, far));
-  // expect: an asynchronous store or reduction that releases requires compute capability 10.0
+  // expect: an asynchronous store or reduction with release order requires compute capability 10.0
   REFUSED(an_asynchronous_store_that_releases_requires_sm_100, async_store_release<thread_scope::device>(global, 1U, release));
   atomic_ref<unsigned, thread_scope::device>(*global).store(1U, release);
-  // expect: an asynchronous store or reduction that releases requires compute capability 10.0
+  // expect: an asynchronous store or reduction with release order requires compute capability 10.0
   REFUSED(an_asynchronous_reduction_that_releases_requires_sm_100,
           (async_reduce_release<async_operation::add, thread_scope::system>(global, 1U, mmio)));
   atomic_ref<unsigned, thread_scope::system>(*global).add(1U, release);

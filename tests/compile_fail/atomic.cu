@@ -187,7 +187,7 @@ __global__ void constant_objects(const int* object, int* other) {
 __global__ void single_orders(int* object) {
   const atomic_ref<int, thread_scope::device> n(*object);
   int expected = 0;
-  // expect: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or
+  // expect: an atomic operation needs an order: pass relaxed, acquire, release, acq_rel or
   REFUSED(a_compare_exchange_is_given_an_order, n.compare_exchange_strong(expected, 1));
   n.compare_exchange_strong(expected, 1, release);
   // expect: the failure order of compare_exchange must be relaxed, acquire
@@ -209,7 +209,7 @@ __global__ void numbers_and_policies(void* object) {
   // expect: only an L2 policy can follow the order of an atomic operation:
   REFUSED(a_policy_follows_the_order_of_a_reduction, n.max(1, relaxed, relaxed));
   n.max(1, relaxed, hot);
-  // expect: an L2 policy applies to a single instruction, but this operation is a
+  // expect: an L2 policy applies to a single instruction, but this operation compiles to a
   REFUSED(a_loop_on_a_byte_takes_no_policy, b.fetch_add(1, relaxed, hot));
   b.fetch_add(1, relaxed);
   // expect: an L2 policy applies to a single instruction, but this operation
@@ -247,13 +247,13 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: the scope, which specifies the participating threads, is missing: pass
   REFUSED(an_owning_atomic_has_a_scope, atomic<int> refused_scope; refused_scope.store(1, relaxed));
   owned->store(1, relaxed);
-  // expect: an operator cannot name an order: use a named function, such as add(1, order), which returns
+  // expect: an operator cannot take an order: use a named function, such as add(1, order), which returns
   REFUSED(an_increment_names_no_order, ++n);
   n.add(1, relaxed);
-  // expect: an operator cannot name an order: use a named function, such as add(1, order), which
+  // expect: an operator cannot take an order: use a named function, such as add(1, order), which
   REFUSED(a_postfix_increment_names_no_order, (*owned)++);
   owned->fetch_add(1, relaxed);
-  // expect: an operator cannot name an order: use a named function, such as add(1, order), which
+  // expect: an operator cannot take an order: use a named function, such as add(1, order), which
   REFUSED(a_compound_assignment_names_no_order, n |= 4);
   n.bit_or(4, relaxed);
   // expect: cannot be referenced -- it is a deleted function

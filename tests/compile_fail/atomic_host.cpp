@@ -14,7 +14,7 @@ void host(int* object, float* number, void* anything) {
   // expect: a load cannot release, because it writes nothing: use relaxed,
   REFUSED(a_load_on_the_host_releases_nothing, static_cast<void>(n.load(release)));
   static_cast<void>(n.load(acquire));
-  // expect: an atomic operation needs an order: add relaxed, acquire
+  // expect: an atomic operation needs an order: pass relaxed, acquire
   REFUSED(a_store_on_the_host_is_given_its_order, n.store(1));
   n.store(1, release);
   // expect: the failure order of compare_exchange must be relaxed, acquire

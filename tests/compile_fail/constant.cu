@@ -17,7 +17,7 @@ struct with_constructor {
 
 __constant__ constant_table<float, 9> weights;
 
-// expect: membar: a constant table can have at most 65536 bytes
+// expect: membar: a constant table can be at most 65536 bytes long
 REFUSED(a_table_has_at_most_64_KiB, __constant__ constant_table<float, 16385> refused_large);
 __constant__ constant_table<float, 16384 - 9> large;
 // expect: membar: a constant table needs at least one element

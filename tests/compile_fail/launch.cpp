@@ -65,19 +65,19 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
 }
 
 void once(const launch_config<>& config) {
-  // expect: this launch already has the attribute, or has a domain or a map
+  // expect: this launch already sets this attribute, or sets a domain or a map
   REFUSED(an_attribute_is_given_once, static_cast<void>(config.with(priority{1}).with(cooperative{}).with(priority{2})));
   static_cast<void>(config.with(priority{1}).with(cooperative{}));
-  // expect: this launch already has the attribute, or has a domain or a map
+  // expect: this launch already sets this attribute, or sets a domain or a map
   REFUSED(both_tags_are_one_attribute, static_cast<void>(config.with(sync_domain::remote).with(sync_domain::default_)));
   static_cast<void>(config.with(sync_domain::remote));
-  // expect: this launch already has the attribute, or has a domain or a map
+  // expect: this launch already sets this attribute, or sets a domain or a map
   REFUSED(a_physical_domain_is_a_domain, static_cast<void>(config.with(physical_domain<1>{}).with(sync_domain::remote)));
   static_cast<void>(config.with(physical_domain<1>{}).with(priority{1}));
-  // expect: this launch already has the attribute, or has a domain or a map
+  // expect: this launch already sets this attribute, or sets a domain or a map
   REFUSED(a_physical_domain_is_a_map, static_cast<void>(config.with(sync_domain_map{}).with(physical_domain<1>{})));
   static_cast<void>(config.with(sync_domain_map{}).with(sync_domain::remote));
-  // expect: this launch already has the attribute, or has a domain or a map
+  // expect: this launch already sets this attribute, or sets a domain or a map
   REFUSED(a_permission_is_asked_for_once,
           static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::shared_memory_opt_in{})));
   static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::non_portable_cluster_size{}));
@@ -113,7 +113,7 @@ void arguments(const launch_config<>& config, float* data) {
   // expect: each argument of a launch must convert to the type of its kernel parameter: check their order
   REFUSED(arguments_are_in_the_order_of_the_parameters, launch(config, kernel, data, 1));
   launch(config, kernel, 1, data);
-  // expect: a launch needs a kernel, a __global__ function that returns void; give
+  // expect: a launch needs a kernel, which is a __global__ function that returns
   REFUSED(a_kernel_returns_nothing, launch(config, function, 1));
   function(1);
   // expect: overloaded function
@@ -154,10 +154,10 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: constant expression
   REFUSED(a_result_is_not_narrowed, launch(config, byte_kernel, count + 1));
   launch(config, byte_kernel, static_cast<unsigned char>(count + 1));
-  // expect: a launch does not pass a floating-point argument to an integer parameter:
+  // expect: a launch cannot pass a floating-point argument to an integer parameter:
   REFUSED(a_fraction_is_not_cut_off, launch(config, kernel, 1.0F, data));
   launch(config, kernel, 1, data);
-  // expect: a launch does not pass a pointer argument to a bool parameter:
+  // expect: a launch cannot pass a pointer argument to a bool parameter:
   REFUSED(a_pointer_is_no_bool, launch(config, bool_kernel, data));
   launch(config, bool_kernel, data != nullptr);
 }

@@ -79,10 +79,10 @@ __global__ void hints(int* p, int* out) {
   // expect: membar: only these can follow the pointer and the value: an
   REFUSED(a_hint_is_one_of_membars, *out = load_weak(p, 128));
   *out = load_weak(p, prefetch_128B);
-  // expect: membar: only weak accesses can have a cache operator: with an
+  // expect: membar: only weak accesses can have a cache operator: for an
   REFUSED(a_cache_operator_goes_with_no_order, *out = load<thread_scope::device>(p, relaxed, cache_op::cg));
   *out = load<thread_scope::device>(p, relaxed, l1::no_allocate);
-  // expect: membar: only weak accesses can have a cache operator: with an
+  // expect: membar: only weak accesses can have a cache operator: for an
   REFUSED(a_cache_operator_goes_with_no_order_of_a_store, store<thread_scope::device>(p, 1, cache_op::cs, release));
   store<thread_scope::device>(p, 1, l1::evict_first, release);
   // expect: membar: a cache operator and an L1 eviction priority cannot be
@@ -115,7 +115,7 @@ __global__ void types(const unaligned* u, const float4* f, const three* t, const
   // expect: membar: one instruction can access only 1, 2, 4, 8, 16 or 32
   REFUSED(a_type_has_the_size_of_an_instruction, *out = static_cast<int>(load_weak(t).x));
   *out = static_cast<int>(load_read_only(t).x);
-  // expect: membar: an ordered access can have at most 16 bytes: a wider
+  // expect: membar: an ordered access can be at most 16 bytes wide: a wider
   REFUSED(an_ordered_access_has_at_most_16_bytes, *out = static_cast<int>(load<thread_scope::device>(e, relaxed).values[0]));
   *out = static_cast<int>(load<thread_scope::device>(f, relaxed).x);
   // expect: membar: a 32-byte access requires compute capability 10.0

@@ -26,7 +26,7 @@ int main() {
   const mapped_memory<int> moved = static_cast<mapped_memory<int>&&>(words);
 
   const access_policy_window window;
-  // expect: membar: this launch already has the attribute, or has a domain
+  // expect: membar: this launch already sets this attribute, or sets a domain
   REFUSED(a_launch_has_one_window, launch(launch_config{1, 1}.with(window).with(window), kernel));
   launch(launch_config{1, 1}.with(window), kernel);
   // expect: destroying this object ends the set-aside: give the object a name

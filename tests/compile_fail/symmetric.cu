@@ -132,7 +132,7 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_flush_comes_before_no_notification,
           symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::flush(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach()));
-  // expect: call the fence in the notification's argument list: a put
+  // expect: call the fence in the notification's argument list: otherwise, a put
   REFUSED(a_fence_is_not_kept_for_later, const auto refused_fence = symmetric::fence(symmetric::by_block, flag.reach());
           symmetric::notify(symmetric::by_block, flag, 1, other, refused_fence));
   // expect: a fence orders only notifications of the threads that execute
@@ -145,13 +145,13 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
                       object<counter<float>> real, object<symmetric::packed<whole>> box,
                       object<symmetric::packed<whole>, network> far, object<symmetric::packed<padded>> with_gap,
                       span<symmetric::barrier_word> barrier, whole* own, padded* gap, pe other) {
-  // expect: an AMO needs a counter: on data or a signal it would not be
+  // expect: an AMO needs a counter: on data or a signal, it would not be
   REFUSED(an_amo_takes_a_counter, symmetric::amo_add(data[0], 1, other));
   symmetric::amo_add(count, 1, other);
-  // expect: this AMO is not in the list of the counter's type: add it to
+  // expect: the counter's type does not list this AMO: add it to
   REFUSED(an_amo_that_is_not_listed_is_not_done, own->first = static_cast<int>(symmetric::amo_fetch_add(sum, 1U, other)));
   symmetric::amo_add(sum, 1U, other);
-  // expect: this AMO is not in the list of the counter's type: add it to
+  // expect: the counter's type does not list this AMO: add it to
   REFUSED(a_counter_of_floats_has_no_sum_unless_listed, symmetric::amo_add(real, 1.0F, other));
   symmetric::amo_store(real, 1.0F, other);
   // expect: a symmetric object has one type and one backend

@@ -81,7 +81,7 @@ TEST_F(kinds_of_memory, registered_memory_is_reached_and_let_go) {
 
 TEST_F(kinds_of_memory, managed_memory_is_advised_and_prefetched) {
   if (!membar::managed_facts_of(0).concurrent_access) {
-    GTEST_SKIP() << "device 0 has no concurrent managed access";
+    GTEST_SKIP() << "device 0 does not support concurrent managed access";
   }
   using membar::memory_location;
   const membar::managed_memory<int> memory(1 << 20);

@@ -135,7 +135,7 @@ TEST_F(ipc_pes, refuse_what_has_no_handle) {
                       refused(group, "because PE 0 passed memory that is not on a device at", &local) +
                       refused(group, "because PE 0 passed memory from cuMemMap",
                               mapped.memory().addresses[static_cast<std::size_t>(group.rank())]) +
-                      refused(group, "but its allocation has only 1048064 bytes from that address on", whole.get() + 512) +
+                      refused(group, "but only 1048064 bytes of its allocation follow that address", whole.get() + 512) +
                       refused(group, "PE 1 shares 1024 bytes, but PE 0 shares 512", whole.get(),
                               512 * (1 + static_cast<std::size_t>(group.rank())));
     static_cast<void>(cudaFree(managed));

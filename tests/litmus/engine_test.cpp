@@ -307,11 +307,10 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_who_timed_out_and_runs_the_next_test) {
   kernel_.never_arrives = true;
-  EXPECT_EQ(
-      refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
-      "membar: MP timed out: the launch on device 0 waited for the others for more than 0.1 s at barrier 1 of 2. A thread "
-      "of the test does not end, or not all launches can run at the same time: check CUDA_DEVICE_MAX_CONNECTIONS, and "
-      "that no other program uses the GPU");
+  EXPECT_EQ(refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
+            "membar: MP timed out: the launch on device 0 waited for the others for more than 0.1 s at barrier 1 of 2. A "
+            "thread of the test never ends, or the launches cannot all run at the same time: check "
+            "CUDA_DEVICE_MAX_CONNECTIONS, and make sure that no other program uses the GPU");
   EXPECT_TRUE(says(refusal_of(test(model::block(0), model::host()), exactly(1000, 0.05)),
                    "MP timed out: a host thread waited for the others"));
   kernel_.never_arrives = false;

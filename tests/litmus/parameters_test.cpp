@@ -41,7 +41,7 @@ TEST(litmus_parameters, refuse_a_text_with_the_word_and_what_it_can_be) {
       {"delay=99999999999", "the parameter delay is '99999999999', but must be a number from 0 to 1000000"},
       {"width=96", "the parameter width is 96, but must be a power of two from 32 to 1024"},
       {"share=60 stress=50",
-       "the parameters share and stress are 60 and 50 percent of the blocks, but their sum can be at most 100"}};
+       "the parameters share and stress are 60 and 50 percent of the blocks, but their sum can be at most 100 percent"}};
   for (const auto& [text, sentence] : refusals) {
     EXPECT_EQ(refusal([&] { static_cast<void>(parse_parameters(text)); }), "membar: " + sentence);
   }

@@ -97,8 +97,8 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
   EXPECT_EQ(p.seats[2].cluster_groups, 2);
   EXPECT_EQ(p.participants(), 2U);
   EXPECT_EQ(refusal({block(0), in_domain(block(1), 1)}, ampere()),
-            "membar: the test needs memory synchronization domain 1, but Ampere has 1; domains require compute capability 9.0: "
-            "run the test on such a device, or use a smaller domain number");
+            "membar: the test needs memory synchronization domain 1, but the number of domains on Ampere is 1; domains require "
+            "compute capability 9.0: run the test on such a device, or use a smaller domain number");
   EXPECT_NE(refusal({block(0), in_domain(block(1), 4)}, hoppers(1)), "");
 }
 
@@ -129,10 +129,10 @@ TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
   machine unmapped = hoppers(1);
   unmapped.devices[0].maps_host_memory = false;
   EXPECT_EQ(refusal({host(), block(0)}, unmapped),
-            "membar: the test needs memory that the host and Hopper share at one address, but that device cannot map such "
-            "memory: place no thread on the host");
+            "membar: the test needs memory that the host and Hopper access at the same address, but that device cannot map "
+            "such memory: place no thread on the host");
   EXPECT_EQ(refusal({host(), host()}, hoppers(1)),
-            "membar: every thread of the test is on the host: place one of them on a GPU");
+            "membar: every thread of the test is on the host: place at least one on a GPU");
 }
 
 TEST(litmus_placement, keeps_warps_apart_that_differ) {

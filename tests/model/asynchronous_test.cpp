@@ -1747,7 +1747,7 @@ TEST(asynchronous_rules, an_explanation_names_the_use_before_the_initialization_
 }
 
 TEST(asynchronous_rules, a_tensor_map_holds_an_address_in_global_memory) {
-  EXPECT_NE(error_of("m=0; x=1; " + s + b1, one, {tensor_load}).find("must hold the address of a location initially"),
+  EXPECT_NE(error_of("m=0; x=1; " + s + b1, one, {tensor_load}).find("must initially hold the address of a location"),
             std::string::npos);
   EXPECT_NE(error_of("x=1; m @ shared; " + s + b1, one, {tensor_load}).find("this access is to global memory"),
             std::string::npos);

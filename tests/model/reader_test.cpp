@@ -378,7 +378,7 @@ TEST(reader, a_shuffle_without_a_defined_value_is_an_error) {
     }
   };
   EXPECT_EQ(reason("0, 31, 0x3"), "no error");
-  EXPECT_EQ(reason("0, 31, 0x1"), "line 4: a shuffle's mask does not contain its own lane");
+  EXPECT_EQ(reason("0, 31, 0x1"), "line 4: a shuffle's mask does not contain the executing lane");
   EXPECT_EQ(reason("2, 31, 0x3"), "line 4: a shuffle reads from a lane that is not in its mask");
   EXPECT_EQ(reason("2, 31, 0x7"), "line 4: a shuffle reads from a lane that the test does not have");
 }

@@ -296,9 +296,9 @@ TEST(verdicts, the_address_of_an_asynchronous_copy_is_not_loaded) {
   const std::string rows =
       "ld.relaxed.gpu r0, p;\nld.relaxed.gpu r1, y;\nbeq r1, 1, COPY;\ngoto END;\nCOPY:;\n"
       "cp.async.bulk.shared::cta.global.bulk_group [s], [r0], 16;\nEND:";
-  EXPECT_NE(
-      answer(rows, "exists (P0:r1 == 0)", "x=0; y=0; p=&x; s @ shared;", "P0@cta 0,gpu 0").find("in its register initially"),
-      std::string::npos);
+  EXPECT_NE(answer(rows, "exists (P0:r1 == 0)", "x=0; y=0; p=&x; s @ shared;", "P0@cta 0,gpu 0")
+                .find("its register must hold that address initially"),
+            std::string::npos);
 }
 
 TEST(verdicts, the_default_fields_of_an_instruction_have_no_effect) {

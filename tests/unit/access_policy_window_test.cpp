@@ -63,8 +63,9 @@ TEST(access_policy_window, whose_misses_persist_is_rejected) {
 
 TEST(access_policy_window, larger_than_the_largest_is_rejected) {
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
-            "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: use the window "
-            "for the most frequently accessed part, or launch the kernel once per part, each time with a window for that part");
+            "membar: the access-policy window is 134217729 bytes long, but windows on device 0 can be at most 134217728 bytes "
+            "long: use the window for the most frequently accessed part, or launch the kernel once per part, each time with a "
+            "window for that part");
 }
 
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_rejected) {
@@ -79,8 +80,8 @@ TEST(access_policy_window, that_persists_where_nothing_is_set_aside_is_rejected)
   membar::l2_facts none = big;
   none.set_aside = 0;
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096}, none),
-            "membar: no L2 is set aside on device 0 for the 4096 persisting bytes of an access-policy window: keep an "
-            "l2_set_aside alive while the window is in use, or use streaming or normal");
+            "membar: no part of the L2 cache is set aside on device 0 for the 4096 persisting bytes of an access-policy "
+            "window: keep an l2_set_aside alive while the window is in use, or use streaming or normal");
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, none), "");
   EXPECT_EQ(refusal_of(membar::back_to_normal({.start = somewhere, .bytes = 4096}), none), "");
 }
@@ -210,9 +211,9 @@ TEST_F(l2_plan, shares_no_more_than_is_set_aside) { EXPECT_EQ(membar::l2_plan(bi
 TEST_F(l2_plan, without_a_set_aside_says_so) {
   membar::l2_facts none = big;
   none.set_aside = 0;
-  EXPECT_TRUE(
-      says(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
-           "no L2 is set aside on device 0 for the 100 persisting bytes of an access-policy window: keep an l2_set_aside"));
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
+                   "no part of the L2 cache is set aside on device 0 for the 100 persisting bytes of an access-policy window: "
+                   "keep an l2_set_aside"));
 }
 
 TEST_F(l2_plan, without_a_share_says_so) {

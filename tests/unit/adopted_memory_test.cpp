@@ -174,7 +174,7 @@ TEST_F(adopted_memories, without_an_address_are_rejected_on_every_pe) {
          memory.addresses[2] = self == 1 ? nullptr : memory.addresses[2];
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "because PE 1 was given no address for some PE"));
+    EXPECT_TRUE(says(each, "because PE 1 was given no address for at least one PE"));
   }
 }
 
@@ -209,7 +209,7 @@ TEST_F(adopted_memories, whose_table_finds_no_room_are_rejected_on_every_pe) {
 TEST_F(adopted_memories, take_a_rank_and_a_callback) {
   const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
   EXPECT_EQ(refusal([&] { const adopted_backend none(of(3), gather); }),
-            "membar: PE 3 of 3 cannot adopt memory: number the processes from 0, and give an address for each");
+            "membar: PE 3 of 3 cannot adopt memory: number the processes from 0, and pass one address for each process");
   EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), nullptr); }), "without a callback"));
   EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), gather); }), "returned a vector of size 1 for 3 PEs"));
   EXPECT_TRUE(says(refusal([&] {

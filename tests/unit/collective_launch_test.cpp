@@ -127,15 +127,16 @@ TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
   now().attribute(cudaDevAttrMultiProcessorCount, 2) = 7;
   const std::string refused = in_one_process({20, 64});
   EXPECT_EQ(refused,
-            "membar: a collective launch was cancelled on every PE, because PE 2 cannot run 20 blocks that wait for each "
-            "other, as it can hold only 14 at once: launch at most that many on each PE, and give each block more work");
+            "membar: a collective launch was cancelled on every PE, because PE 2 was asked to run 20 blocks that wait for each "
+            "other, but can hold only 14 at once: launch at most that many blocks on each PE, and give each block more work");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_one_process({14, 64}), "");
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
-  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other, as it can hold only 6");
+  expect_all_say(in_processes({7, 7, 7}),
+                 "because PE 1 was asked to run 7 blocks that wait for each other, but can hold only 6");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
   EXPECT_EQ(now().launches.size(), 3U);
@@ -161,7 +162,8 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
 
 TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
   now().attribute(cudaDevAttrCooperativeLaunch, 3) = 0;
-  EXPECT_TRUE(says(in_one_process({1, 64}), "PE 3 cannot hold a block of it, or cannot launch cooperatively"));
+  EXPECT_TRUE(
+      says(in_one_process({1, 64}), "PE 3 cannot hold a single block of the kernel, or does not support cooperative launches"));
 }
 
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
@@ -174,7 +176,7 @@ TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorLaunchOutOfResources, 0};
   const auto told = in_processes({1, 1});
   expect_all_say(told, "failed on PE 0 with cudaErrorLaunchOutOfResources");
-  expect_all_say(told, "may wait for that PE until their budgets end");
+  expect_all_say(told, "may wait for that PE until their budgets are exhausted");
 }
 
 TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
@@ -255,7 +257,7 @@ TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
 
 TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
   const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
-  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other, as it can hold only 16"));
+  EXPECT_TRUE(says(in_one_process(eights), "was asked to run 24 blocks that wait for each other, but can hold only 16"));
   const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
   EXPECT_EQ(in_one_process(fits), "");
   ASSERT_EQ(now().launches.size(), 4U);

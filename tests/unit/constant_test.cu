@@ -24,9 +24,9 @@ TEST(constant_table, rejects_an_upload_of_the_wrong_size) {
   EXPECT_EQ(
       refusal([&] { membar::upload(weights, values, 8, nullptr); }),
       "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9 elements, or use upload_part");
-  EXPECT_EQ(
-      refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
-      "membar: an upload of 6 elements starting at element 4 does not fit into a constant table of 9 elements: pass at most 5");
+  EXPECT_EQ(refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
+            "membar: an upload of 6 elements starting at element 4 does not fit into a constant table of 9 elements: pass at "
+            "most 5 elements");
   for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{10, 1}, {1, static_cast<std::size_t>(-1)}}) {
     EXPECT_TRUE(says(refusal([&] { membar::upload_part(weights, first, values, count, nullptr); }), "does not fit"));
   }
@@ -90,7 +90,7 @@ TEST_F(constant_upload, that_the_graph_cannot_keep_is_rejected) {
   for (const char* call : {"cudaUserObjectCreate", "cudaGraphRetainUserObject"}) {
     now().fails = {{call, {0, cudaErrorMemoryAllocation}}};
     EXPECT_TRUE(says(refusal([&] { membar::upload(weights, std::vector<float>(9), stream.handle()); }),
-                     "cudaErrorMemoryAllocation (out of memory): upload the table outside of the capture"));
+                     "cudaErrorMemoryAllocation (out of memory): upload the table outside the capture"));
   }
   EXPECT_TRUE(now().symbol_copies.empty());
 }

@@ -391,7 +391,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
   record.begin_capture(pe(0), main_stream);
   refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "in a different graph than the one in which it arrived");
   static_cast<void>(record.end_capture(pe(0), main_stream));
-  refused(record, [&] { record.forget(); }, "while PE 0 has arrived at a barrier and has not waited for it");
+  refused(record, [&] { record.forget(); }, "while PE 0 has arrived at a barrier but has not yet waited for it");
   record.discard();
   EXPECT_NO_THROW(record.arrive(pe(0), main_stream));
 }

@@ -187,7 +187,8 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
       if (rank == 1) {
         std::snprintf(place, sizeof place, " at %p: ", mine.at());
       }
-      return refused(group, "no PE shares memory through CUDA IPC, because PE 1 passed " + each.words + place, mine.at());
+      return refused(group, "the memory was not shared through CUDA IPC on any PE, because PE 1 passed " + each.words + place,
+                     mine.at());
     });
   }
 }
@@ -207,11 +208,10 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
 TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
-    return refused(
-        group,
-        "membar: no PE shares memory through CUDA IPC, because PE 1 passed 100000 bytes, but its allocation has only 99488 "
-        "bytes from that address on: share fewer, or allocate more",
-        mine.at(rank == 1 ? 512 : 0));
+    return refused(group,
+                   "membar: the memory was not shared through CUDA IPC on any PE, because PE 1 passed 100000 bytes, but only "
+                   "99488 bytes of its allocation follow that address: share fewer bytes, or allocate more",
+                   mine.at(rank == 1 ? 512 : 0));
   });
 }
 
@@ -237,8 +237,8 @@ TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
     return refused(group,
-                   "membar: no PE shares memory through CUDA IPC, because PE 1's device has no peer access to PE 2's device: "
-                   "use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
+                   "membar: the memory was not shared through CUDA IPC on any PE, because PE 1's device has no peer access to "
+                   "PE 2's device: use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
                    mine.at());
   });
 }
@@ -251,8 +251,8 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
     const allocated mine(size);
     const int wrong =
         refused(group,
-                "membar: no PE shares memory through CUDA IPC, because PE 1 could not open the memory of PE 2 with "
-                "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
+                "membar: the memory was not shared through CUDA IPC on any PE, because PE 1 could not open the memory of PE 2 "
+                "with cudaErrorMapBufferObjectFailed (mapping of buffer object failed): run each PE in its own process",
                 mine.at());
     ipc_memory again(mine.at(), size, rank, group.callback());  // the group still works
     const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
@@ -267,8 +267,9 @@ TEST_F(ipc_memories, whose_handle_cannot_be_made_are_rejected_on_every_pe) {
       now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
     }
     const allocated mine(size);
-    return refused(group, "no PE shares memory, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
-                   mine.at());
+    return refused(
+        group, "the memory was not shared on any PE, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
+        mine.at());
   });
 }
 

@@ -273,7 +273,7 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   EXPECT_TRUE(now().launches.back().attributes.empty()) << "the opt-in is not an attribute of CUDA's launch";
   EXPECT_EQ(made(226 * 1024 + 1),
             "membar: a launch with 231425 bytes of dynamic shared memory, in addition to the kernel's 1024 static bytes, was "
-            "requested, but a block on device 0 can have at most 232448 in total: request at most 231424");
+            "requested, but a block on device 0 can have at most 232448 bytes in total: request at most 231424 bytes");
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
@@ -293,7 +293,7 @@ TEST_F(launch, has_clusters_of_more_than_eight_blocks_if_it_allows_them) {
 TEST_F(launch, without_a_driver_or_a_device_says_so) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorNoDevice};
   EXPECT_TRUE(says(refusal([&] { membar::launch(config, no_parameters); }),
-                   "): this process sees no CUDA device: check CUDA_VISIBLE_DEVICES"));
+                   "): no CUDA device is visible to this process: check CUDA_VISIBLE_DEVICES"));
   now().driver = false;
   const std::string said = refusal([&] { membar::launch(config, no_parameters); });
   EXPECT_TRUE(says(said, "): no CUDA driver was found, or the driver is older than the CUDA runtime"));

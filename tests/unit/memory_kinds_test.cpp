@@ -43,7 +43,7 @@ TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   EXPECT_EQ(memory.device_data()[0], 4);
   EXPECT_EQ(memory.device_data()[3], 7);
   EXPECT_EQ(refusal([&] { memory.write(2, values, 3); }),
-            "membar: 3 values starting at index 2 do not fit into write-combined memory of 4 values: write at most 2");
+            "membar: 3 values starting at index 2 do not fit into write-combined memory of 4 values: write at most 2 values");
   EXPECT_NE(refusal([&] { memory.write(5, values, 0); }), "");
 }
 
@@ -111,7 +111,7 @@ TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access)
   now().attribute(cudaDevAttrConcurrentManagedAccess) = 0;
   int value = 0;
   EXPECT_TRUE(says(refusal([&] { membar::prefetch_pages(&value, 4, memory_location::device(0), nullptr); }),
-                   "device 0 has no concurrent managed access"));
+                   "device 0 does not support concurrent managed access"));
   now().attribute(cudaDevAttrManagedMemory) = 0;
   EXPECT_TRUE(says(refusal([&] { membar::advise_accessed_by(&value, 4, memory_location::device(0)); }),
                    "does not support managed memory"));
@@ -204,7 +204,7 @@ TEST_F(atomicity, of_mapped_memory_with_the_host_needs_the_link_to_the_host) {
   atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
   const membar::atomicity answer = membar::atomicity_of(facts, add);
   EXPECT_FALSE(answer);
-  EXPECT_TRUE(says(answer.reason, "a link to the host does not support this operation"));
+  EXPECT_TRUE(says(answer.reason, "a link to the host does not support this atomic operation"));
   facts.device.to_host.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
 }

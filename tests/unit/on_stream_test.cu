@@ -80,7 +80,7 @@ TEST_F(on_stream, a_recoverable_wait_has_a_status_and_freezes_no_value) {
   const auto abort = flags_of_abort.on(pe(0))[0];
   symmetric::stream_status status;
   EXPECT_EQ(refusal([&] { try_wait_on_stream(flag, symmetric::equals(7), budget, abort, nullptr, stream.handle()); }),
-            "membar: the status pointer of a recoverable operation is null: pass device memory or mapped host memory that its "
+            "membar: the status pointer of a recoverable operation is null: pass device memory or mapped host memory that the "
             "device can write to");
   EXPECT_NE(refusal([&] { try_barrier_on_stream(words.on(pe(0)), budget, abort, nullptr, stream.handle()); }), "");
   stream.capturing = true;

@@ -69,10 +69,9 @@ TEST_F(peers, are_all_visible_devices_unless_told) {
 
 TEST_F(peers, without_access_are_named_with_the_remedy) {
   now().no_access = {{1, 3}};
-  EXPECT_EQ(
-      refusal([] { const peer_backend all; }),
-      "membar: device 1 has no peer access to device 3: name devices that reach each other ('nvidia-smi topo -p2p r' shows "
-      "them), or use the NVSHMEM backend");
+  EXPECT_EQ(refusal([] { const peer_backend all; }),
+            "membar: device 1 has no peer access to device 3: name devices that have peer access to each other ('nvidia-smi "
+            "topo -p2p r' shows them), or use the NVSHMEM backend");
   EXPECT_EQ(refusal([] { const peer_backend some(std::vector<int>{0, 1, 2}); }), "");
 }
 
@@ -227,7 +226,7 @@ TEST_F(heap, aligns_as_it_is_told) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.on(pe(1)).local()) % 4096, 0U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(least.on(pe(0)).local()) % 128, 0U);
   EXPECT_EQ(refusal([&] { return large.allocate<char>(1, 96); }),
-            "membar: an alignment of 96 was requested: use a power of two");
+            "membar: an alignment of 96 bytes was requested: use a power of two");
   for (const auto& each : {small, wide, least}) {
     large.free(each);
   }
@@ -287,9 +286,9 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
 TEST_F(heap, says_how_much_space_is_left) {
   const scoped_array most(all.allocate<char>((1 << 16) - 256));
   EXPECT_EQ(refusal([&] { return all.allocate<char>(257); }),
-            "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 bytes are in use and the largest gap has "
-            "256: make the heap larger");
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "as many as fit"));
+            "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 bytes are in use and the largest free block "
+            "is 256 bytes: make the heap larger");
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "no more than fit"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "request at least 1"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
@@ -342,7 +341,7 @@ TEST_F(heap, frees_where_an_exception_ends_the_scope) {
                      const scoped_array data(all.allocate<int>(8));
                      static_cast<void>(all.allocate<char>(1 << 20));
                    }),
-                   "as many as fit"));
+                   "no more than fit"));
   EXPECT_EQ(all.bytes_taken(), 0U);
   EXPECT_TRUE(now().failures.empty());
 }
@@ -378,9 +377,9 @@ TEST_F(heap, reports_what_was_not_freed) {
   static_cast<void>(all.allocate<char>(1));
   made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_EQ(
-      now().failures[0],
-      "membar: a symmetric heap was destroyed before 2 allocations (33 bytes in total) were freed: free each on every PE");
+  EXPECT_EQ(now().failures[0],
+            "membar: a symmetric heap was destroyed before 2 allocations (33 bytes in total) were freed: free each of them on "
+            "every PE");
   EXPECT_TRUE(now().clean());
 }
 
@@ -633,7 +632,7 @@ TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks
   cluster.after = 3;  // The processes agree on the size, the element and the alignment, and then differ.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 bytes was requested, but the backend's memory on PE 0 has a smaller alignment: "
-            "request at most 256, or use peer_memory::mapped");
+            "request at most 256 bytes, or use peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 

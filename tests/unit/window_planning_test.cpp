@@ -130,7 +130,7 @@ TEST(plan_windows, without_a_set_aside_says_so) {
   const std::vector<planned_kernel> kernels = {{stream(1), {{at(0), 8 * MiB}}}};
   membar::l2_facts facts = big;
   facts.set_aside = 0;
-  EXPECT_TRUE(says(refusal([&] { return plan(kernels, facts); }), "no L2 is set aside"));
+  EXPECT_TRUE(says(refusal([&] { return plan(kernels, facts); }), "no part of the L2 cache is set aside"));
   const membar::l2_facts mig{.device = 0, .max_window = 128 * MiB, .mig = true};
   EXPECT_TRUE(says(refusal([&] { return plan(kernels, mig); }), "MIG"));
 }

@@ -70,7 +70,7 @@ class synchronization_events {
     if (s.part == 0 && !state_.points.names_caller(t, s)) {
       state_.report_of(
           g, t, check_status::undefined,
-          "thread " + std::to_string(t) + " executes '" + i.text + "' with a mask that does not contain its own lane");
+          "thread " + std::to_string(t) + " executes '" + i.text + "' with a mask that does not contain the executing lane");
       return nullptr;
     }
     e.scope = i.scope;

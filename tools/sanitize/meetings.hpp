@@ -35,8 +35,9 @@ class meetings {
     const check::instruction& i = m.at(*l.state);
     std::string wrong;
     if (!b.points->names_caller(l.local, *l.state)) {
-      out_.add(check_status::undefined,
-               "thread " + out_.number_of(l) + " executes '" + i.text + "' with a mask that does not contain its own lane", l);
+      out_.add(
+          check_status::undefined,
+          "thread " + out_.number_of(l) + " executes '" + i.text + "' with a mask that does not contain the executing lane", l);
       return false;
     }
     const std::uint64_t number = i.code == check::op::active_mask

@@ -120,7 +120,7 @@ class analysis : public cycle_finder {
       all.push_back({hazard::lost_signal,
                      "membar: lost signal: " + text(nodes_[n].operation) + " may miss the value of " +
                          text(nodes_[*lost].operation) +
-                         ", because another value may replace it first: order the other value after the wait, or count "
+                         ", because another value may replace it first: write the other value after the wait, or count "
                          "notifications with add and wait with at_least",
                      {}});
     } else if (!is_added_to(n) || !condition_of(n).holds(sum)) {

@@ -186,7 +186,8 @@ class recorder {
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
       throw error(cudaErrorIllegalState,
-                  "membar: a capture of a stream of PE %d was ended, but none had begun: begin the capture first", who.index());
+                  "membar: a capture of a stream of PE %d cannot be ended, because it has not begun: begin the capture first",
+                  who.index());
     }
     const unsigned graph = found->second;
     captured_.insert(graph);
@@ -270,11 +271,10 @@ class recorder {
                   captures_.size());
     }
     if (!arrived_.empty()) {
-      throw error(
-          cudaErrorIllegalState,
-          "membar: a record cannot be deleted while PE %d has arrived at a barrier and has not waited for it: record the wait "
-          "first",
-          arrived_.begin()->first.first);
+      throw error(cudaErrorIllegalState,
+                  "membar: a record cannot be deleted while PE %d has arrived at a barrier but has not yet waited for it: "
+                  "record the wait first",
+                  arrived_.begin()->first.first);
     }
     checker_.leave_signals(program_);
     clear();
@@ -483,7 +483,7 @@ class recorder {
       if (adds != operation.effect.adds) {
         throw error(cudaErrorInvalidValue,
                     "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: either always set it or always add to "
-                    "it, because additions and sets are not atomic with each other",
+                    "it, because sets and additions are not atomic with respect to each other",
                     operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
     }
@@ -491,19 +491,17 @@ class recorder {
       const auto found = adds_.find({operation.pe, operation.object});
       if (found != adds_.end() && found->second) {
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d cannot wait until a signal is equal to %llu, because PEs add to it and it may skip that "
-                    "value: wait for at "
-                    "least that value",
+                    "membar: PE %d cannot wait until a signal is equal to %llu, because PEs add to the signal, which may skip "
+                    "that value: wait until the signal is at least that value",
                     operation.pe, static_cast<unsigned long long>(operation.condition.value));
       }
     }
     if (notifies && operation.effect.adds) {
       if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: a PE waits until a signal of PE %d is equal to %llu, but this call adds to the signal, which may skip "
-            "that value: wait for at least that value",
-            operation.target, static_cast<unsigned long long>(waited->second));
+        throw error(cudaErrorInvalidValue,
+                    "membar: a PE waits until a signal of PE %d is equal to %llu, but this call adds to the signal, which may "
+                    "skip that value: wait until the signal is at least that value",
+                    operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
   }
@@ -543,8 +541,8 @@ class recorder {
             std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
         if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
           throw error(cudaErrorStreamCaptureIsolation,
-                      "membar: a stream of PE %d cannot wait for an event from outside of its capture, or from inside another "
-                      "capture: record the event in the same capture as the wait, or record both outside of a capture",
+                      "membar: a stream of PE %d cannot wait for an event from outside its capture or from inside another "
+                      "capture: record the event in the same capture as the wait, or record both outside any capture",
                       operation.pe);
         }
         return theirs;

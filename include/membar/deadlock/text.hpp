@@ -136,7 +136,7 @@ class program_text {
                 " at once, " +
                 (operation.shape.cooperative ? "so its cooperative launch fails"
                                              : "so the running blocks may wait for blocks that cannot start") +
-                ": launch at most that many, cooperatively and on every PE (collective_launch)",
+                ": launch at most that many blocks with collective_launch, which launches them cooperatively on every PE",
             {}};
   }
   [[nodiscard]] report early_host_copy(std::size_t copy, std::size_t operation) const {

@@ -85,7 +85,7 @@ concept atomic_object = is_atomic_object<std::remove_cvref_t<Object>>;
 template <class Object>
 MEMBAR_HOST_DEVICE constexpr void refuse_operator(const Object&) noexcept {
   static_assert(!is_atomic_object<Object>,
-                "membar: an operator cannot name an order: use a named function, such as add(1, order), which returns nothing, "
+                "membar: an operator cannot take an order: use a named function, such as add(1, order), which returns nothing, "
                 "or fetch_add(1, order)");
 }
 
@@ -102,7 +102,7 @@ MEMBAR_HOST_DEVICE inline void require_aligned([[maybe_unused]] const volatile v
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
   static_assert(!std::is_same_v<Order, missing_order>,
-                "membar: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or seq_cst");
+                "membar: an atomic operation needs an order: pass relaxed, acquire, release, acq_rel or seq_cst");
   static_assert(memory_order_tag<Order> || std::is_same_v<Order, missing_order>,
                 "membar: the order must be one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
 }
@@ -117,15 +117,13 @@ MEMBAR_HOST_DEVICE constexpr void require_reduction_order() noexcept {
 template <class T, atom_op Op>
 MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
   if constexpr (Op == atom_op::add) {
-    static_assert(
-        atomic_addable<T>,
-        "membar: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
-        "vectors of 2 or 4 floats, or of 2, 4 or 8 half or bfloat16: use fetch_update for other types");
+    static_assert(atomic_addable<T>,
+                  "membar: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers to objects, "
+                  "and vectors of 2 or 4 floats or of 2, 4 or 8 half or bfloat16 elements: use fetch_update for other types");
   } else if constexpr (Op == atom_op::min || Op == atom_op::max) {
-    static_assert(
-        atomic_ordered<T>,
-        "membar: minimum and maximum support integers, float, double, half, bfloat16, their packed pairs, and vectors of 2, "
-        "4 or 8 half or bfloat16: use fetch_update for other types");
+    static_assert(atomic_ordered<T>,
+                  "membar: minimum and maximum support integers, float, double, half, bfloat16, their packed pairs, and "
+                  "vectors of 2, 4 or 8 half or bfloat16 elements: use fetch_update for other types");
   } else if constexpr (Op == atom_op::inc || Op == atom_op::dec) {
     static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements require an unsigned integer type");
   } else if constexpr (Op != atom_op::exchange) {
@@ -240,8 +238,9 @@ MEMBAR_HOST_DEVICE constexpr void require_policy() noexcept {
 /// `Loop` states whether the operation is implemented as a loop, in general or for this type.
 template <class Policy, bool Loop = true>
 MEMBAR_HOST_DEVICE constexpr void refuse_policy_of_loop() noexcept {
-  static_assert(!Loop || std::is_same_v<Policy, no_policy>,
-                "membar: an L2 policy applies to a single instruction, but this operation is a loop: leave the policy out");
+  static_assert(
+      !Loop || std::is_same_v<Policy, no_policy>,
+      "membar: an L2 policy applies to a single instruction, but this operation compiles to a loop: leave the policy out");
 }
 
 template <class T>

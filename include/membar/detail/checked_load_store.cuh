@@ -28,8 +28,8 @@ template <access_kind Kind, class T, class Order, class... Said>
   using given_operator = picked<says::cache_operator, Said...>;
 
   static_assert(!std::is_volatile_v<T>,
-                "membar: a volatile access cannot have an order or a hint: pass a pointer without volatile, and relaxed if the "
-                "compiler must not remove the access");
+                "membar: a volatile access cannot have an order or a hint: pass a pointer to non-volatile data, and the order "
+                "relaxed if the compiler must not remove the access");
   static_assert(is_bytes<T>, "membar: the type of a load or store must be trivially copyable");
   constexpr bool has_size =
       sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16 || sizeof(T) == 32;
@@ -46,7 +46,7 @@ template <access_kind Kind, class T, class Order, class... Said>
                 "membar: an access can have at most one order and at most one hint of each kind");
   static_assert(!is_mmio || !has_hint, "membar: an mmio access cannot have a cache hint, because it must not be cached");
   static_assert(!has_operator || !is_ordered,
-                "membar: only weak accesses can have a cache operator: with an order, use an L1 eviction priority");
+                "membar: only weak accesses can have a cache operator: for an ordered access, use an L1 eviction priority");
   static_assert(!has_operator || times_said<says::l1, Said...> == 0,
                 "membar: a cache operator and an L1 eviction priority cannot be combined: use one of them");
   static_assert(times_said<says::prefetch, Said...> == 0 || is_load, "membar: a store cannot have an L2 prefetch size");
@@ -62,7 +62,7 @@ template <access_kind Kind, class T, class Order, class... Said>
         "membar: the cache operator of a read-only load must be ca, cg or cs");
   }
   static_assert(!is_ordered || sizeof(T) <= 16,
-                "membar: an ordered access can have at most 16 bytes: a wider one would be several accesses");
+                "membar: an ordered access can be at most 16 bytes wide: a wider access would be split into several");
   if constexpr (times_said<says::l2, Said...> != 0) {
     static_assert(sizeof(T) == 32,
                   "membar: only 32-byte accesses can name an L2 eviction priority directly: use a cache_policy");

@@ -21,7 +21,8 @@ namespace detail {
   void* entry = nullptr;
   check(find_in_driver(name, entry), "check with nvidia-smi that the CUDA driver works");
   if (entry == nullptr) {
-    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver for CUDA 12.0 or newer", name);
+    throw error(cudaErrorNotSupported, "membar: the CUDA driver does not provide %s: install a driver for CUDA 12.0 or newer",
+                name);
   }
   return entry;
 }

@@ -446,10 +446,12 @@ class engine {
     const std::string at =
         in_a_loop ? "" : " at barrier " + std::to_string(words.abandoned_at) + " of " + std::to_string(view.steps + 1);
     throw error(cudaErrorLaunchTimeout,
-                "membar: %s timed out: %s for more than %.1f s%s. A thread of the test does not end, or not all launches can "
+                "membar: %s timed out: %s for more than %.1f s%s. A thread of the test never ends, or the launches cannot all "
                 "run at the same time%s",
                 test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
-                where.launches.size() > 1 ? ": check CUDA_DEVICE_MAX_CONNECTIONS, and that no other program uses the GPU" : "");
+                where.launches.size() > 1
+                    ? ": check CUDA_DEVICE_MAX_CONNECTIONS, and make sure that no other program uses the GPU"
+                    : "");
   }
 
   machine on_;

@@ -109,7 +109,7 @@ class instance_cells {
   /// Returns the location's 16 bytes, which are aligned to 16, as a `T`.
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T* as(int location) const noexcept {
-    static_assert(sizeof(T) <= cell_bytes, "membar: a litmus test's location holds 16 bytes: use a smaller type");
+    static_assert(sizeof(T) <= cell_bytes, "membar: a location of a litmus test holds at most 16 bytes: use a smaller type");
     return reinterpret_cast<T*>(region_ +
                                 cell_offset(*layout_, rotations_[location], static_cast<unsigned>(location), instance_));
   }

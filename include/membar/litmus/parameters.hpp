@@ -146,9 +146,10 @@ inline void validate(const parameters& p) {
                 p.width);
   }
   if (p.share + p.stress > 100) {
-    throw error(cudaErrorInvalidValue,
-                "membar: the parameters share and stress are %d and %d percent of the blocks, but their sum can be at most 100",
-                p.share, p.stress);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: the parameters share and stress are %d and %d percent of the blocks, but their sum can be at most 100 percent",
+        p.share, p.stress);
   }
 }
 

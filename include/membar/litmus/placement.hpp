@@ -163,8 +163,8 @@ struct thread_groups {
 inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs %zu launches and host threads, but a run can have at most %d of them: place threads in "
-                "fewer domains",
+                "membar: the test needs %zu launches and host threads in total, but a run can have at most %d: place threads "
+                "in fewer domains",
                 where.participants(), max_participants);
   }
   for (const placement::launch& l : where.launches) {
@@ -176,11 +176,10 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
                   facts.name.c_str(), facts.major, facts.minor);
     }
     if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: the test needs memory that the host and %s share at one address, but that device cannot map such memory: "
-          "place no thread on the host",
-          facts.name.c_str());
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs memory that the host and %s access at the same address, but that device cannot map "
+                  "such memory: place no thread on the host",
+                  facts.name.c_str());
     }
   }
   constexpr std::size_t portable_cluster = 8;
@@ -222,7 +221,7 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
     }
   }
   if (gpus.empty()) {
-    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place one of them on a GPU");
+    throw error(cudaErrorInvalidValue, "membar: every thread of the test is on the host: place at least one on a GPU");
   }
   std::vector<int> devices;
   if (!detail::pick_peers(on, gpus.size(), devices)) {
@@ -241,8 +240,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
     const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
     if (p.domain < 0 || p.domain >= facts.domains) {
       throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory synchronization domain %d, but %s has %d; domains require compute "
-                  "capability 9.0: run the test on such a device, or use a smaller domain number",
+                  "membar: the test needs memory synchronization domain %d, but the number of domains on %s is %d; domains "
+                  "require compute capability 9.0: run the test on such a device, or use a smaller domain number",
                   p.domain, facts.name.c_str(), facts.domains);
     }
     groups.add(where, t, p, device);

@@ -99,7 +99,7 @@ template <class Rules>
     const int lane = lane_of(program, here.thread);
     const int from = source_lane(i, lane).lane;
     if (!has_lane(i, lane)) {
-      fail("a shuffle's mask does not contain its own lane");
+      fail("a shuffle's mask does not contain the executing lane");
     }
     if (!has_lane(i, from)) {
       fail("a shuffle reads from a lane that is not in its mask");

@@ -533,7 +533,7 @@ class litmus_program {
       is_shared = is_shared || i.variable == t.index;
     }
     if (is_shared || (t.index >= variables_ && t.index < locations_ && instances_.size() != 0)) {
-      throw error("a condition names shared memory without saying which block's: write in(thread, variable)");
+      throw error("a condition names a shared variable without specifying its block: write in(thread, variable)");
     }
     return t.index;
   }

@@ -313,7 +313,7 @@ class thread_paths : public path_values {
       leads_to_memory = leads_to_memory || at(program_.locations, map).initial == address_value(l);
     }
     if (!leads_to_memory) {
-      throw error("a tensor map must hold the address of a location initially, as with 'm = &x' in a litmus file");
+      throw error("a tensor map must initially hold the address of a location, as with 'm = &x' in a litmus file");
     }
     event e = event_of(thread, index, state);
     e.kind = event_kind::issue;
@@ -497,7 +497,9 @@ class thread_paths : public path_values {
         return l;
       }
     }
-    throw error("the address of an asynchronous operation must be a location's address and must be in its register initially");
+    throw error(
+        "the address of an asynchronous operation must be the address of a location, and its register must hold that address "
+        "initially");
   }
 
   // Handles an instruction that starts an asynchronous operation. Creates the instruction's own event, followed by the events

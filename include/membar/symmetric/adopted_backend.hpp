@@ -91,11 +91,10 @@ class gathering_processes {
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     const std::vector<unsigned long long> gathered = all_gather_(*mine);
     if (gathered.size() != static_cast<std::size_t>(count_)) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: the callback that gathers numbers returned a vector of size %zu for %d PEs: return one number per process, "
-          "in PE order",
-          gathered.size(), count_);
+      throw error(cudaErrorInvalidValue,
+                  "membar: the callback that gathers numbers returned a vector of size %zu for %d PEs: return one number per "
+                  "process, in PE order",
+                  gathered.size(), count_);
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,
@@ -118,8 +117,8 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %zu shares %llu bytes, but PE 0 shares %llu: share the same number on every PE", i, bytes[i],
-                  bytes[0]);
+                  "membar: PE %zu shares %llu bytes, but PE 0 shares %llu bytes: share the same number of bytes on every PE", i,
+                  bytes[i], bytes[0]);
     }
   }
 }
@@ -128,7 +127,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
-      throw error(status, "membar: no PE shares memory, because %s failed on PE %zu with %s (%s)", call, i,
+      throw error(status, "membar: the memory was not shared on any PE, because %s failed on PE %zu with %s (%s)", call, i,
                   cudaGetErrorName(status), cudaGetErrorString(status));
     }
   }
@@ -143,11 +142,11 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::none:
       return "nothing wrong";
     case adopted_fault::address:
-      return "no address for some PE";
+      return "no address for at least one PE";
     case adopted_fault::alignment:
       return "an address that is not a multiple of 256";
     case adopted_fault::bytes:
-      return "no bytes";
+      return "a size of 0 bytes";
     case adopted_fault::room:
       return "a device with too little free memory for a table of addresses";
     case adopted_fault::wrong_memory:
@@ -240,7 +239,7 @@ class basic_adopted_backend {
         processes_(memory_.self, static_cast<int>(memory_.addresses.size()), std::move(all_gather)) {
     if (memory_.self < 0 || memory_.self >= count()) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d of %d cannot adopt memory: number the processes from 0, and give an address for each",
+                  "membar: PE %d of %d cannot adopt memory: number the processes from 0, and pass one address for each process",
                   memory_.self, count());
     }
     if (memory_.device < 0) {
@@ -284,7 +283,7 @@ class basic_adopted_backend {
         return answer;
       }
     }
-    return {true, "every link from this device supports this operation as an atomic"};
+    return {true, "every link from this device supports this atomic operation"};
   }
 
   /// Uses the callback to gather one number from every process. Collective.
@@ -298,11 +297,10 @@ class basic_adopted_backend {
           "membar: this adopted memory already contains a heap and cannot hold a second one: adopt other memory for it");
     }
     if (bytes > memory_.bytes) {
-      throw error(
-          cudaErrorMemoryAllocation,
-          "membar: a symmetric heap of %zu bytes does not fit into %zu bytes of adopted memory: adopt more, or make the "
-          "heap smaller",
-          bytes, memory_.bytes);
+      throw error(cudaErrorMemoryAllocation,
+                  "membar: a symmetric heap of %zu bytes does not fit into %zu bytes of adopted memory: adopt more memory, or "
+                  "make the heap smaller",
+                  bytes, memory_.bytes);
     }
     return region(memory_, bytes, reach_, taken_);
   }

@@ -704,9 +704,8 @@ class all_reduce {
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
         throw error(cudaErrorTimeout,
-                    "membar: an all-reduce on PE %d was aborted, because a PE was late for another all-reduce: see that error, "
-                    "and construct "
-                    "the all-reduce again on every PE",
+                    "membar: an all-reduce on PE %d was aborted, because a PE was late for another all-reduce: see that "
+                    "all-reduce's error, and construct the all-reduce again on every PE",
                     first_local_ + static_cast<int>(i));
       }
     }
@@ -802,11 +801,10 @@ class all_reduce {
       agreed = theirs < agreed ? theirs : agreed;
     }
     if (agreed == 0) {
-      throw error(
-          cudaErrorInvalidConfiguration,
-          "membar: an all-reduce needs one block of %u threads per PE to run at the same time, but a device cannot hold "
-          "that many: let fewer PEs share the device",
-          threads);
+      throw error(cudaErrorInvalidConfiguration,
+                  "membar: an all-reduce needs one block of %u threads per PE to run at the same time, but a device cannot "
+                  "hold that many blocks: let fewer PEs share the device",
+                  threads);
     }
     return static_cast<unsigned>(agreed);
   }

@@ -22,17 +22,16 @@ template <class Counter, amo Operation>
   constexpr bool symmetric = require_symmetric<Counter>();
   if constexpr (symmetric) {
     using element = typename Counter::element_type;
-    static_assert(
-        is_counter<element>,
-        "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations on that object");
+    static_assert(is_counter<element>,
+                  "membar: an AMO needs a counter: on data or a signal, it would not be atomic with respect to the other "
+                  "operations on that object");
     static_assert(is_one<Counter> || !is_counter<element>,
                   "membar: an AMO needs a single counter: select one element of the span with [index]");
     if constexpr (is_counter<element> && is_one<Counter>) {
       constexpr bool listed = (element::amos & Operation) != amo::none;
       static_assert(listed,
-                    "membar: this AMO is not in the list of the counter's type: add it to the list, so that the heap can check "
-                    "that every "
-                    "link supports it");
+                    "membar: the counter's type does not list this AMO: add it to the list, so that the heap can check that "
+                    "every link supports it");
       return listed;
     } else {
       return false;

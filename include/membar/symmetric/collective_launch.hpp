@@ -58,29 +58,28 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
                   pe);
     }
     if (each.failed != cudaSuccess) {
-      throw error(
-          each.failed,
-          "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its device "
-          "can hold (%s): on that PE, check the block's dimensions, the shared memory, and that the program was compiled for "
-          "the device",
-          pe, cudaGetErrorName(each.failed));
+      throw error(each.failed,
+                  "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its "
+                  "device can hold (%s): on that PE, check the block's dimensions and shared memory, and check that the "
+                  "program was compiled for the device",
+                  pe, cudaGetErrorName(each.failed));
     }
   }
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a block of it, or cannot "
-                  "launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
-                  "__launch_bounds__ for this block size, so that it uses fewer registers",
+                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a single block of the "
+                  "kernel, or does not support cooperative launches: make the block or its shared memory smaller, or compile "
+                  "the kernel with __launch_bounds__ for this block size, so that it uses fewer registers",
                   pe);
     }
     if (each.blocks > each.room) {
-      throw error(
-          cudaErrorCooperativeLaunchTooLarge,
-          "membar: a collective launch was cancelled on every PE, because PE %zu cannot run %llu blocks that wait for each "
-          "other, as it can hold only %llu at once: launch at most that many on each PE, and give each block more work",
-          pe, each.blocks, each.room);
+      throw error(cudaErrorCooperativeLaunchTooLarge,
+                  "membar: a collective launch was cancelled on every PE, because PE %zu was asked to run %llu blocks that "
+                  "wait for each other, but can hold only %llu at once: launch at most that many blocks on each PE, and give "
+                  "each block more work",
+                  pe, each.blocks, each.room);
     }
   }
   for (std::size_t pe = 1; pe < offers.size(); ++pe) {
@@ -106,11 +105,10 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     same("block", mine.block, first.block);
     same("cluster", mine.cluster, first.cluster);
     if (mine.dynamic_shared_bytes != first.dynamic_shared_bytes) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, but PE 0 has %zu: "
-          "launch the same configuration on every PE",
-          pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch differs between PEs: PE %zu requests %zu bytes of dynamic shared memory, but PE "
+                  "0 requests %zu bytes: launch the same configuration on every PE",
+                  pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
     }
     if (mine.kernel != first.kernel) {
       throw error(cudaErrorInvalidValue,
@@ -127,9 +125,8 @@ inline void validate_launched(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     if (offers[pe].failed != cudaSuccess) {
       throw error(offers[pe].failed,
-                  "membar: a collective launch failed on PE %zu with %s (%s), and kernels of other PEs may wait for that PE "
-                  "until their "
-                  "budgets end: check what else runs on that device",
+                  "membar: a collective launch failed on PE %zu with %s (%s), and kernels on other PEs may wait for that PE "
+                  "until their budgets are exhausted: check what else runs on that device",
                   pe, cudaGetErrorName(offers[pe].failed), cudaGetErrorString(offers[pe].failed));
     }
   }

@@ -252,7 +252,7 @@ class heap {
     if (bytes_of_.allocations() != 0) {
       const error leak(cudaErrorInvalidValue,
                        "membar: a symmetric heap was destroyed before %zu allocations (%zu bytes in total) were freed: free "
-                       "each on every PE",
+                       "each of them on every PE",
                        bytes_of_.allocations(), bytes_of_.bytes_taken());
       membar::detail::handle_failed_restore(leak.what());
     }
@@ -270,11 +270,10 @@ class heap {
     const auto all = detail::gathered(*backend_, bytes_of_.allocations());
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long left = all[static_cast<std::size_t>(i)]; left != 0) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: a symmetric heap cannot be closed, because PE %d has %llu allocations that were not freed: free or close "
-            "each on every PE",
-            i, left);
+        throw error(cudaErrorInvalidValue,
+                    "membar: a symmetric heap cannot be closed, because PE %d has %llu allocations that were not freed: free "
+                    "or close each of them on every PE",
+                    i, left);
       }
     }
     detail::agree_on_success(*backend_, waited, "a kernel that used a symmetric heap");
@@ -359,7 +358,7 @@ class heap {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
     if (bytes == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric heap of 0 bytes was requested: give it the sum of its allocations");
+                  "membar: a symmetric heap of 0 bytes was requested: request the total size of its allocations");
     }
     return backend.map(bytes);
   }
@@ -428,12 +427,12 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: request at least 1, and "
-                  "at most as many as fit",
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: request at least 1 "
+                  "object, and no more than fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
-      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: use a power of two", alignment);
+      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu bytes was requested: use a power of two", alignment);
     }
     require_alignment(alignment);
     free_abandoned();
@@ -448,11 +447,10 @@ class heap {
       throw;
     }
     if (offset == detail::offset_allocator::none) {
-      throw error(
-          cudaErrorMemoryAllocation,
-          "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu bytes are in use and the largest gap has %zu: make "
-          "the heap larger",
-          bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
+      throw error(cudaErrorMemoryAllocation,
+                  "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu bytes are in use and the largest free "
+                  "block is %zu bytes: make the heap larger",
+                  bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
     try {
       // This is also a barrier: only after it may a PE put data into memory that another PE has zeroed.
@@ -573,8 +571,7 @@ class heap {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
         throw error(cudaErrorInvalidValue,
                     "membar: an alignment of %zu bytes was requested, but the backend's memory on PE %llu has a smaller "
-                    "alignment: request at most 256, "
-                    "or use peer_memory::mapped",
+                    "alignment: request at most 256 bytes, or use peer_memory::mapped",
                     alignment, one - 1);
       }
     }

@@ -569,8 +569,8 @@ class host_group {
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path) {
       throw error(cudaErrorInvalidValue,
-                  "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu: use a directory "
-                  "with a shorter path",
+                  "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu characters: use a "
+                  "directory with a shorter path",
                   path.c_str(), path.size(), sizeof address.sun_path - 1);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
@@ -599,8 +599,8 @@ class host_group {
                     "all processes with the same group size",
                     rank, count);
       default:
-        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: give each process its own number, from 0",
-                    rank);
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d joined its group twice: give each process its own number, starting at 0", rank);
     }
   }
 
@@ -651,9 +651,10 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
     };
     const bool left = errno == EADDRINUSE && refuses();
     if (!left || ::unlink(path.c_str()) != 0 || ::bind(door.get(), name, sizeof address) != 0) {
-      throw error(cudaErrorOperatingSystem,
-                  "membar: another group uses %s: give each job its own directory, as make_rendezvous does",
-                  where.directory.c_str());
+      throw error(
+          cudaErrorOperatingSystem,
+          "membar: another group already uses the directory %s: give each job its own directory, as make_rendezvous does",
+          where.directory.c_str());
     }
   }
   return door;

@@ -277,17 +277,15 @@ class ipc_memory {
       const auto what = static_cast<fault>(all[i] >> 56);
       if (what == fault::room) {
         throw error(cudaErrorInvalidValue,
-                    "membar: no PE shares memory through CUDA IPC, because PE %zu passed %zu bytes, but its allocation has "
-                    "only %llu bytes "
-                    "from that address on: share fewer, or allocate more",
+                    "membar: the memory was not shared through CUDA IPC on any PE, because PE %zu passed %zu bytes, but only "
+                    "%llu bytes of its allocation follow that address: share fewer bytes, or allocate more",
                     i, bytes_, all[i] & low_bits);
       }
       if (what != fault::none) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: no PE shares memory through CUDA IPC, because PE %zu passed %s at 0x%llx: allocate it with cudaMalloc, "
-            "or let process_memory allocate it",
-            i, name(what), all[i] & low_bits);
+        throw error(cudaErrorInvalidValue,
+                    "membar: the memory was not shared through CUDA IPC on any PE, because PE %zu passed %s at 0x%llx: "
+                    "allocate it with cudaMalloc, or let process_memory allocate it",
+                    i, name(what), all[i] & low_bits);
       }
     }
     return part;
@@ -329,16 +327,15 @@ class ipc_memory {
       const auto status = static_cast<cudaError_t>(all[i] & 0xffffffff);
       if (what == outcome::no_access) {
         throw error(cudaErrorPeerAccessUnsupported,
-                    "membar: no PE shares memory through CUDA IPC, because "
-                    "PE %zu's device has no peer access to PE %u's "
-                    "device: use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
+                    "membar: the memory was not shared through CUDA IPC on any PE, because PE %zu's device has no peer access "
+                    "to PE %u's device: use devices connected by NVLink or by one PCIe root, or use NVSHMEM",
                     i, other);
       }
       if (what == outcome::refused) {
         throw error(status,
-                    "membar: no PE shares memory through CUDA IPC, because PE %zu could not open the memory of PE %u with %s "
-                    "(%s): give "
-                    "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
+                    "membar: the memory was not shared through CUDA IPC on any PE, because PE %zu could not open the memory of "
+                    "PE %u with %s (%s): run each PE in its own process, with all processes under one user and in one PID "
+                    "namespace (docker: --pid), or use process_memory",
                     i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }
     }

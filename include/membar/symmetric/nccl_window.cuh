@@ -47,10 +47,9 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 /// could not create it), if some rank cannot be accessed with loads and stores, or if a call to NCCL fails.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
-    throw error(
-        cudaErrorNotSupported,
-        "membar: NCCL has not created a window for the memory and would copy it instead: allocate it with ncclMemAlloc, "
-        "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
+    throw error(cudaErrorNotSupported,
+                "membar: NCCL has not created a window for the memory and would copy it instead: allocate it with "
+                "ncclMemAlloc, and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE enabled");
   }
   adopted_memory memory;
   int count = 0;

@@ -242,8 +242,7 @@ struct transport<nvshmem_reach> {
   __device__ static constexpr void require_whole() noexcept {
     static_assert(sizeof(T) <= 8,
                   "membar: NVSHMEM transfers at most 8 bytes in one piece: use put_signal for larger types, or use put and "
-                  "get, which may move them in "
-                  "pieces");
+                  "get, which may transfer them in pieces");
   }
 
   template <class Kind>

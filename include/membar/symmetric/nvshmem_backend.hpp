@@ -122,9 +122,8 @@ class nvshmem_session {
     if (std::uncaught_exceptions() > exceptions_) {
       // The other PEs are executing different code and would never join this PE in nvshmem_finalize.
       std::fprintf(stderr,
-                   "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: "
-                   "to read its message, "
-                   "catch the exception while the session exists\n",
+                   "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: to read the exception's "
+                   "message, catch the exception while the session exists\n",
                    nvshmem_my_pe());
       std::fflush(nullptr);
       nvshmem_global_exit(1);
@@ -233,7 +232,7 @@ class basic_nvshmem_backend {
       case atomic_operation::bitwise_and:
       case atomic_operation::bitwise_or:
       case atomic_operation::bitwise_xor:
-        return {true, "NVSHMEM supports this operation as an atomic between all PEs"};
+        return {true, "NVSHMEM supports this atomic operation between all PEs"};
       case atomic_operation::integer_min:
       case atomic_operation::integer_max:
       case atomic_operation::increment:
@@ -243,7 +242,7 @@ class basic_nvshmem_backend {
       case atomic_operation::float_max:
         break;
     }
-    return {false, "NVSHMEM has no such operation"};
+    return {false, "NVSHMEM does not support this operation"};
   }
 
   /// Gathers one number from every process. Collective.

@@ -46,8 +46,9 @@ template <class Address>
 [[nodiscard]] __device__ constexpr bool require_data() noexcept {
   constexpr bool symmetric = require_symmetric<Address>();
   if constexpr (symmetric) {
-    static_assert(!is_counter<typename Address::element_type>,
-                  "membar: only AMOs of its own type may change a counter: a put or a get would not be atomic with them");
+    static_assert(
+        !is_counter<typename Address::element_type>,
+        "membar: only AMOs of its own type may change a counter: a put or a get would not be atomic with respect to them");
     static_assert(
         !is_signal<typename Address::element_type>,
         "membar: a signal is not data: only notify and put_signal may change it, and only waits and tests may read it");
@@ -406,9 +407,9 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
-  static_assert(
-      !std::is_lvalue_reference_v<Token>,
-      "membar: call the fence in the notification's argument list: a put between the two would be published unordered");
+  static_assert(!std::is_lvalue_reference_v<Token>,
+                "membar: call the fence in the notification's argument list: otherwise, a put between the fence and the "
+                "notification would not be ordered before the notification");
   static_assert(
       std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
       "membar: a fence orders only notifications of the threads that execute it: fence and notify with the same group");

@@ -46,8 +46,8 @@ inline void validate_peers(const peer_facts& facts) {
     for (std::size_t to = 0; to != facts.devices.size(); ++to) {
       if (!facts.reaches(from, to)) {
         throw error(cudaErrorPeerAccessUnsupported,
-                    "membar: device %d has no peer access to device %d: name devices that reach each other ('nvidia-smi topo "
-                    "-p2p r' shows them), or use the NVSHMEM backend",
+                    "membar: device %d has no peer access to device %d: name devices that have peer access to each other "
+                    "('nvidia-smi topo -p2p r' shows them), or use the NVSHMEM backend",
                     facts.devices[from], facts.devices[to]);
       }
     }
@@ -87,7 +87,7 @@ inline void validate_peers(const peer_facts& facts) {
       }
     }
   }
-  return {true, "every link between the devices supports this operation as an atomic"};
+  return {true, "every link between the devices supports this atomic operation"};
 }
 
 /// Returns the devices that this process sees.

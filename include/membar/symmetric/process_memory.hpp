@@ -125,7 +125,7 @@ class process_memory {
                 "membar: the device of PE %zu cannot share memory between processes through %s: use one process for all GPUs "
                 "(peer_backend), or NVSHMEM",
                 lacking,
-                asked == shared_by::automatic ? "the files or fabric handles that the others use"
+                asked == shared_by::automatic ? "the files or fabric handles that the other PEs use"
                 : asked == shared_by::fabric  ? "fabric handles"
                                               : "files");
   }

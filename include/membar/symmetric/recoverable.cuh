@@ -149,7 +149,7 @@ inline void require_status(const stream_status* status) {
   if (status == nullptr) {
     throw error(cudaErrorInvalidValue,
                 "membar: the status pointer of a recoverable operation is null: pass device memory or mapped host memory that "
-                "its device can write to");
+                "the device can write to");
   }
 }
 

@@ -98,7 +98,7 @@ class counter {
                 "membar: a counter must be a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
   static_assert(std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
                 "membar: a floating-point counter supports only load, store, exchange and add, because links support no other "
-                "operations on it");
+                "floating-point atomics");
 
  public:
   using value_type = T;

@@ -106,9 +106,8 @@ class dependent_chain {
               std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
     if (config.stream() != stream_) {
       throw error(cudaErrorInvalidValue,
-                  "membar: this launch is in stream %p, but its chain is in stream %p: kernels of different streams do not "
-                  "wait for each "
-                  "other, so give the launch the chain's stream",
+                  "membar: this launch is in stream %p, but its chain is in stream %p: kernels in different streams do not "
+                  "wait for each other, so give the launch the chain's stream",
                   static_cast<void*>(config.stream()), static_cast<void*>(stream_));
     }
     if (begun_) {
