@@ -128,7 +128,7 @@ TEST(active_mask, that_is_impossible_is_not_a_hang_and_hides_no_hang) {
 TEST(active_mask, of_too_many_lanes_is_rejected_except_in_random_exploration) {
   const outcomes e = explore_lanes(get_mask, 7);
   EXPECT_EQ(e.result.status, check_status::gave_up);
-  EXPECT_NE(e.result.found.message.find("6 other lanes of the warp may execute 'activemask' at the same time; up to 5"),
+  EXPECT_NE(e.result.found.message.find("6 other lanes of the warp may execute 'activemask' at the same time; at most 5"),
             std::string::npos)
       << e.result.found.message;
   check::check_options options;

@@ -358,17 +358,17 @@ SCENARIOS = [
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of a memory object"]),
-    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it has worker<2>, two, cached, branches, unknown, variable, floats"]),
+    (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it defines worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["; if it is a template, instantiate it in the source: 'template __global__ void worker<3>(PARAMETERS);'\n"]),
     (GOOD.replace("worker<2>", "worked"), 2, ["floats\n"]),
-    (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it has none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
+    (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it defines none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
     (GOOD.replace("k.ptx", "none.ptx").replace("worker<2>", "worker"), 2, ["instantiate it in the source: 'template __global__ void worker<ARGUMENTS>(PARAMETERS);'\n"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 argument is given: a struct is one argument"]),
     (GOOD.replace("count 2\n", "other 2\n"), 2, ["error\t3:1: the argument 'other' is neither a number nor the name of a memory object"]),
     (GOOD.replace("count 2\n", "count 4294967296\n"), 2, ["does not fit into the 4 bytes of parameter 1"]),
     (GOOD.replace("count 2\n", "count+1 2\n"), 1, ["out of bounds", "is not aligned: 4 bytes at count+1"]),
     (GOOD.replace("count 2\n", "count+8 2\n"), 1, ["out of bounds", "is outside of every object: 4 bytes at the first byte past the end of count\n", "block 0, thread 0) is at PTX line 9: atom.relaxed.gpu.add.u32\n"]),
-    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would bring the total to 5120 threads; 1 to 4096 can be checked: make the grid or the block smaller; 'membar-check sanitize' accepts full-size launches"]),
+    (GOOD.replace("grid 3", "grid 1024,5"), 2, ["error\t3:1: the launch of", "would bring the total to 5120 threads; the number must be from 1 to 4096: make the grid or the block smaller; 'membar-check sanitize' accepts full-size launches"]),
     (GOOD.replace("grid 3", "grid 1 block 32,33"), 2, ["error\t3:1: the launch of", "has blocks of 1056 threads; CUDA allows at most 1024: make the block smaller"]),
     ("source k.ptx\nmemory limit u32 unknown\nmemory d u32\nlaunch variable args d\n", 1, ["violated", "this holds only if the unknown values"]),
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a memory type"]),
@@ -393,7 +393,7 @@ SCENARIOS = [
     (CACHED.replace("= 1 3 constant", "constant = 1 3"), 0, ["verified"]),
     (CACHED.replace("constant", "= 1 3"), 2, ["error\t2:1: the values of 'table' are given twice: give them once, with '= VALUES' or 'from FILE'"]),
     (CACHED.replace("constant", "const"), 2, ["error\t2:1: expected a value, found 'const'"]),
-    (CACHED.replace("= 1 3 constant", "const"), 2, ["error\t2:1: 'const' is not expected here: after the type, a memory line may have '= VALUES' or 'from FILE', "
+    (CACHED.replace("= 1 3 constant", "const"), 2, ["error\t2:1: 'const' is not expected here: after the type, a memory line can contain '= VALUES' or 'from FILE', "
                                                     "and the options unknown, uninitialised, constant, host, device and at\n"]),
     *((GOOD.replace("= 1", begins).replace("count 2\n", "count+4 2\n") + "final count[0] == 1\n", 1, ["uninitialised", " count+4"])
       for begins in ("= 1 uninitialised", "uninitialised = 1")),
@@ -437,7 +437,7 @@ SCENARIOS = [
     (HOST + "host reader { load count release }\n", 2, ["error\t4:26: 'release' is not an order for 'load'"]),
     (HOST + "host reader { load count\n", 2, ["error\t4:1: the host thread 'reader' has no '}' after its statements"]),
     ("# a comment\nscenario 1\n" + GOOD, 0, ["verified"]),
-    ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
+    ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, but this membar-check reads version 1: use "]),
     ("scenario one\n" + GOOD, 2, ["error\t1:1: expected the version of the format, found 'one'"]),
     ("scenario 1 2\n" + GOOD, 2, ["error\t1:1: '2' is not expected here"]),
     (GOOD + "scenario 1\n", 2, ["error\t4:1: 'scenario' gives the format's version and must come before all other lines"]),
@@ -592,7 +592,7 @@ def main():
         if not (folder / "sizes.dot").exists():
             wrong.append("no graph was written for a finding that cannot be written as a litmus test")
         # Random mode verifies nothing; the seed reproduces a finding.
-        expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
+        expect(["gave up\t100 executions", "random executions found no fault"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
         expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)
         done = subprocess.run([check, "--random=1000", "race.litmus"], capture_output=True, text=True, cwd=folder)
@@ -608,7 +608,7 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no single change to orders, scopes, fences and barriers makes the scenario verified (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no single change to orders, scopes, fences or barriers lets the scenario pass (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)
@@ -616,7 +616,7 @@ def main():
         # Orders share a line if weakening them saves nothing.
         (folder / "free.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys").replace("ld.acquire.gpu", "ld.acquire.sys"), encoding="utf-8")
         expect(["2 of 2 orders are stronger than this scenario needs\n    PTX line 8: st.release.sys", "becomes st.release.gpu   -290.8 ns\n",
-                "\n    saves nothing measurable on NVIDIA H200: ld.acquire.sys.s32 becomes ld.acquire.gpu (PTX line 19)\n  each can be weakened separately, and so can all of them together\n"],
+                "\n    no measurable saving on NVIDIA H200: ld.acquire.sys.s32 becomes ld.acquire.gpu (PTX line 19)\n  each can be weakened separately, and all of them can be weakened together\n"],
                0, "--repair", "free.litmus", cwd=folder)
         (folder / "announce.scenario").write_text(ANNOUNCED, encoding="utf-8")
         expect(["verified", "0 of 0 orders are stronger than this scenario needs"], 0, "--repair", "announce.scenario", cwd=folder)

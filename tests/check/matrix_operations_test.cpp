@@ -287,7 +287,7 @@ TEST(tensor_memory, stores_are_waited_for) {
   expect_tensor(allocate + store + wait_store + load + release, check_status::verified);
   expect_tensor(allocate + store + load + wait_store + release, check_status::race, "tensor memory");
   expect_tensor(allocate + "add.u32 %r9, %r10, 0x200000; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r15, %r15};" + release,
-                check_status::undefined, "from a warp that may access only lanes 0 to 31");
+                check_status::undefined, "from a warp that can access only lanes 0 to 31");
   expect_tensor(allocate + "add.u32 %r10, %r10, 511;" + store + release, check_status::out_of_bounds, "512 columns");
 }
 

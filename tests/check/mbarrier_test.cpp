@@ -307,8 +307,8 @@ TEST(check_cluster, the_window_of_a_block_is_its_own) {
   };
   expect(of_other("", "st.shared::cluster.u32 [%r10], 1;"), check_status::verified);
   expect(of_other("", "st.shared::cta.u32 [%r10], 1;"), check_status::undefined,
-         "may access only its own block's shared memory");
-  expect(of_other("", "st.shared.u32 [%r10], 1;"), check_status::undefined, "may access only its own block's shared memory");
+         "can access only its own block's shared memory");
+  expect(of_other("", "st.shared.u32 [%r10], 1;"), check_status::undefined, "can access only its own block's shared memory");
   expect(of_other("", "red.shared.add.u32 [%r10], 1;"), check_status::undefined);
   expect(of_other(init(2), "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"), check_status::verified);
   expect(of_other(init(1), "mbarrier.arrive.shared.b64 %rd0, [%r11];"), check_status::undefined);

@@ -266,7 +266,8 @@ TEST(check_costs, are_read_with_their_errors) {
   EXPECT_NE(error_of("proxy texture 1\n").find("'texture' is not a state space for a proxy fence"), std::string::npos);
   EXPECT_NE(error_of(whole + "proxy any 2\n").find("'proxy any' is given twice"), std::string::npos);
   EXPECT_NE(error_of(whole + "fence acquire block 2\n").find("is given twice"), std::string::npos);
-  EXPECT_NE(error_of("device X\n").find("the cost table has no fence with order acquire and scope block"), std::string::npos);
+  EXPECT_NE(error_of("device X\n").find("the cost table contains no fence with order acquire and scope block"),
+            std::string::npos);
 }
 
 TEST(check_costs, never_grow_when_an_order_becomes_weaker) {

@@ -157,7 +157,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
     0: flags.cu:7: while (load(flag) == 0) {   [in load.h:12]   // reads 1 from flag, written by thread 0 event 1
   > 1: flags.cu:9: *out = *data;   // reads 1.5 from data, written by thread 0 event 0
   --events=all shows all 5 events
-  --repair searches for orders, scopes, fences and barriers that make the scenario verified
+  --repair searches for orders, scopes, fences and barriers that let the scenario pass
 """),
     # Reading the flag in the second round does not order anything in the first round.
     ("memory turns u32[2]\nlaunch rounds grid 2 block 2 args data turns out\n", """\
@@ -235,10 +235,10 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     *((f"launch {name} block 2 args out\n", "  the arrival at flags.cu:3 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n")
       for name in ("ring", "turned_ring")),
     ("launch arrives_for_warp block 3 args out\n",
-     "  the arrival at flags.cu:3 is on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
+     "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
     # Without an arrival, the note does not suggest a barrier that only some threads reach.
     ("launch other_branch block 2 args out\n",
-     "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier at which one thread arrives after its access, and for which the other thread waits before its access\n"),
+     "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier, on which one thread arrives after its access and the other thread waits before its access\n"),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.
@@ -293,14 +293,14 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   thread 1 (waits, block 0, thread 0)
     2: flags.cu:9: *out = *data;   // reads 1 from turns+8, written by thread 0 event 2
   thread 1 (waits, block 0, thread 0) waits at flags.cu:9: *out = *data;
-  --repair searches for orders, scopes, fences and barriers that make the scenario verified
+  --repair searches for orders, scopes, fences and barriers that let the scenario pass
 """),
     ("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits args turns+4 turns\n", """\
   load buffering: event 0 of thread 1 reads a value that is written after event 1 of the same thread, because nothing orders flags.cu:7 before flags.cu:8
   to rule out this execution, add __threadfence() between flags.cu:7 and flags.cu:8
 """),
     ("memory turns u32[3]\nlaunch buffers_narrow args turns turns+4\nlaunch waits_narrow args turns+4 turns\n", """\
-  load buffering: event 0 of thread 0 reads a value that is written after event 2 of the same thread: the order between flags.cu:2 and flags.cu:3 has no effect, because the threads involved do not all acquire what they read and release what they write, with scopes that include each other
+  load buffering: event 0 of thread 0 reads a value that is written after event 2 of the same thread: the order between flags.cu:2 and flags.cu:3 has no effect, because the threads involved do not all acquire what they read and release what they write at scopes that include each other
   thread 0 (buffers_narrow, block 0, thread 0)
 """),
     # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
@@ -378,12 +378,12 @@ def main():
         # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"
         _, output, _ = run(both, "--quiet", "--repair=1")
-        expect("no single repair", "  no repair: no single change to orders, scopes, fences and barriers makes the scenario verified (" in output and
+        expect("no single repair", "  no repair: no single change to orders, scopes, fences or barriers lets the scenario pass (" in output and
                "; --repair searches for sets of up to 3\n" in output, output)
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
-        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch; some faults need a line to be moved, which the search does not try\n", output), output)
+        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
         # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so each
         # repair offers both.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
@@ -391,7 +391,7 @@ def main():
             "  repair 1 of 2: a barrier;",
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n",
             "  repair 2 of 2: a barrier;",
-            "    flags.cu:2: *data = 1.5f;\n         insert after the statement that this line is in, before flags.cu:3: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n")), output)
+            "    flags.cu:2: *data = 1.5f;\n         insert after the statement that contains this line, before flags.cu:3: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n")), output)
         status, output, _ = run("memory turns u32\nlaunch resets grid 2 args flag turns\n", "--reading=whole-updates-are-observed")
         expect("a reading in load buffering", status == 0 and "\tverified\t" in output, output)
         status, output, _ = run("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits_fenced args turns+4 turns\n")

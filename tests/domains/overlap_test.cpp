@@ -79,7 +79,7 @@ TEST(overlap, a_remote_kernel_without_concurrent_kernels_makes_no_plural) {
   const std::string text =
       sentence(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
   EXPECT_TRUE(text.starts_with("put delays ")) << text;
-  EXPECT_NE(text.find("how much of this delay moving it to another domain recovers"), std::string::npos) << text;
+  EXPECT_NE(text.find("how much of this delay a move to another domain recovers"), std::string::npos) << text;
 }
 
 TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
@@ -121,9 +121,9 @@ TEST(overlap, of_long_kernels_only_the_gap_counts) {
 TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
   EXPECT_EQ(sentence(find_overlaps(chain(0), put_is_remote)),
             "put delays 50 boundaries of other kernels by 3.00 µs each, 0.15 ms in 0.30 ms of concurrent work. membar-domains "
-            "try measures how much of this delay moving it to another domain recovers.");
+            "try measures how much of this delay a move to another domain recovers.");
   EXPECT_EQ(sentence(find_overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
-            "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.");
+            "No kernel in the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.");
 }
 
 TEST(overlap, the_list_names_kernels_that_ran_concurrently_and_comments_the_rest_out) {

@@ -262,7 +262,7 @@ class Lint(unittest.TestCase):
         loop = next(k for k, line in enumerate(lines, 1) if "while (flags[k] == 0)" in line)
         found = next(w for w in warnings(str(PTX)) if name_of(w) == "wrong_plain_poll_in_rounds")
         self.assertEqual((found["line"], found["related"][0]["what"]), (loop, "the load before the loop"))
-        self.assertIn("through parameter 0 that is loaded only once, before the loop", found["message"])
+        self.assertIn("that is loaded through parameter 0 only once, before the loop", found["message"])
         self.assertIn("poll with cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire) or membar::load<", found["fix"])
         shared = next(w for w in warnings(str(PTX)) if name_of(w) == "wrong_plain_poll_of_shared_memory")
         self.assertIn("cuda::thread_scope_block", shared["fix"])
@@ -283,7 +283,7 @@ class Lint(unittest.TestCase):
     def test_a_fix_is_right_for_what_was_seen(self):
         found = {name_of(w): w for w in warnings("--show=note", str(PTX))}
         self.assertTrue(all(w["fix"] for w in found.values()))
-        device, volatile = "cuda::atomic_ref<T, cuda::thread_scope_device>(*p).", "; with system scope if another device or the host takes part"
+        device, volatile = "cuda::atomic_ref<T, cuda::thread_scope_device>(*p).", "; use system scope if another device or the host takes part"
         acquire, release = "load(cuda::memory_order_acquire)", "store(v, cuda::memory_order_release)"
         for kernel, message, fix in (
                 ("wrong_volatile_wait", "without an acquire", f"use {device}{acquire}, or execute __threadfence() after the loop{volatile}"),

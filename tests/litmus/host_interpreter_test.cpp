@@ -291,7 +291,7 @@ TEST(litmus_host_interpreter, what_the_host_cannot_do_is_named) {
             "line 4: 'fence.proxy.alias': a host thread accesses memory through only one proxy and needs no proxy fence: "
             "remove the fence");
   EXPECT_EQ(reason("ld.relaxed.sys.b128 r0, x"),
-            "line 4: 'ld.relaxed.sys.b128 r0, x': a host thread may access only 1, 2, 4 or 8 bytes");
+            "line 4: 'ld.relaxed.sys.b128 r0, x': a host thread can access only 1, 2, 4 or 8 bytes");
 }
 
 }  // namespace

@@ -169,12 +169,12 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
     condition += (i == 0 ? "" : " /\\ ") + ("P0:r" + n) + " == 1";
   }
   EXPECT_EQ(alone(start, code, "exists (" + condition + ")"),
-            "the test may have more than 4096 outcomes, the most that a run can count: observe fewer in one test");
+            "the test may have more than 4096 outcomes, the most that a run can count: observe fewer values in each test");
   for (int i = 8; i < 17; ++i) {
     start += "x" + std::to_string(i) + "=0; ";
   }
   EXPECT_EQ(alone(start, "ld.weak r0, x0", "exists (P0:r0 == 1)"),
-            "the test has 17 locations, but a run has at most 16: split the test");
+            "the test has 17 locations, but a run can have at most 16: split the test");
 }
 
 TEST(litmus_run_plan, an_update_of_memory_that_the_host_writes_is_named) {

@@ -391,14 +391,14 @@ TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
 
 TEST(litmus_source_refusal, what_ptx_does_not_have_is_one_sentence_with_its_line) {
   const std::map<std::string, std::string> refusals = {
-      {"atom.relaxed.gpu.mul r0, y, 2", "PTX has no such read-modify-write"},
-      {"atom.relaxed.gpu.div r0, y, 2", "PTX has no such read-modify-write"},
+      {"atom.relaxed.gpu.mul r0, y, 2", "PTX does not provide this read-modify-write"},
+      {"atom.relaxed.gpu.div r0, y, 2", "PTX does not provide this read-modify-write"},
       {"atom.relaxed.gpu.add.b8 r0, y, 2", "only for 4 and 8 bytes, not for 1 byte"},
       {"atom.relaxed.gpu.exch.b16 r0, y, 2", "only for 4, 8 and 16 bytes, not for 2 bytes"},
       {"atom.relaxed.gpu.inc.u64 r0, y, 2", "only for 4 bytes, not for 8 bytes"},
       {"atom.relaxed.gpu.add.b128 r0, y, 2", "only for 4 and 8 bytes, not for 16 bytes"},
-      {"red.acquire.gpu.add y, 2", "only the model has reductions that acquire"},
-      {"red.acq_rel.gpu.add y, 2", "only the model has reductions that acquire"},
+      {"red.acquire.gpu.add y, 2", "only the model supports reductions that acquire"},
+      {"red.acq_rel.gpu.add y, 2", "only the model supports reductions that acquire"},
       {"red.relaxed.gpu.exch y, 2", "no red instruction for exchange or compare-and-swap"},
       {"red.relaxed.gpu.cas y, 2, 3", "no red instruction for exchange or compare-and-swap"},
       {"fence.proxy.surface", "exists only in the model"},

@@ -295,7 +295,7 @@ TEST(multimem_rules, an_explanation_names_the_missing_alias_fence) {
 
 TEST(multimem_rules, a_multimem_address_is_accessed_by_multimem_operations_alone) {
   const auto error_with = [](const std::string& code) { return error_of(objects, "P0@cta 0,gpu 0", {code}); };
-  const std::string alone = "'m' is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red may access";
+  const std::string alone = "'m' is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red can access";
   EXPECT_NE(error_with("ld.weak r0, m").find(alone), std::string::npos);
   EXPECT_NE(error_with("st.relaxed.sys m, 1").find(alone), std::string::npos);
   EXPECT_NE(error_with("atom.relaxed.sys.add r0, m, 1").find(alone), std::string::npos);

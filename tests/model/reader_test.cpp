@@ -129,9 +129,9 @@ TEST(reader, shared_memory_is_of_a_block) {
   const std::string rows = "st.shared x, 1 | ld.shared r0, x | ";
   EXPECT_EQ(read("x=0;", rows, "P0:x == 1"), "no error");
   EXPECT_EQ(read("x=0;", rows, "P1:r0 == &P1:x"), "no error");
-  EXPECT_EQ(
-      read("x=0;", rows, "x == 1"),
-      "5:9 'x' is not a location of this test, but several blocks have shared memory of that name: add a thread, as in 'P0:x'");
+  EXPECT_EQ(read("x=0;", rows, "x == 1"),
+            "5:9 'x' is not a location of this test, but several blocks have shared memory with that name: add a thread, as in "
+            "'P0:x'");
   EXPECT_EQ(read("x=0;", "st.shared x, 1 | | ld.shared r0, x", "x == 1"), "no error") << "one block only";
   EXPECT_EQ(read("x=0;", "st.shared x, 1 | ld.global r0, x | ", "P0:x == 1"),
             "4:1 'x' is shared memory, but this access is to global memory");
@@ -524,7 +524,7 @@ TEST(reader, limits_are_errors_and_not_crashes) {
   for (int i = 1; i < 20; ++i) {
     wide += " | P" + std::to_string(i) + "@cta 0,gpu 0";
   }
-  EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("a test may have at most 16 threads"), std::string::npos);
+  EXPECT_NE(error_of(wide + ";\nexists (x == 0)").find("a test can have at most 16 threads"), std::string::npos);
 }
 
 TEST(reader, a_test_without_a_condition_has_no_verdict) {

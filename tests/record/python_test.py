@@ -138,7 +138,7 @@ class Python(unittest.TestCase):
                 recorded.check(schedules=0)
             except RuntimeError as why:
                 print(why)
-        """), r"count_1.scenario\tclean in 2 schedules\t.*\n0\n.*\tgave up\t.*\nmembar: .* cannot be checked: .*would bring the total to 12800 threads; 1 to 4096 can be")
+        """), r"count_1.scenario\tclean in 2 schedules\t.*\n0\n.*\tgave up\t.*\nmembar: .* cannot be checked: .*would bring the total to 12800 threads; the number must be from 1 to 4096: make")
 
     def test_sanitize_reports_what_a_schedule_shows(self):
         self.assertIn("found: race", self.recorded("""

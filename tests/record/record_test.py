@@ -68,7 +68,7 @@ class Record(Recorder):
     def test_a_program_that_cannot_be_started_is_named(self):
         done = subprocess.run([CHECK, "record", "--", "/no/such/program"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr),
-                         (127, "membar-check: '/no/such/program' could not be started (there is no such program): write its path after --\n"))
+                         (127, "membar-check: '/no/such/program' could not be started (there is no such program): give its path after --\n"))
 
     def test_a_program_without_cuda_is_reported(self):
         done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "true"], capture_output=True, text=True, timeout=60)
@@ -329,7 +329,7 @@ class Record(Recorder):
         (self.folder / "1.records").write_text('{"records":99}\n')
         done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("have version 99, and this membar-check reads version 4", done.stderr)
+        self.assertIn("have version 99, but this membar-check reads version 4", done.stderr)
 
     def test_caches_of_machine_code_are_not_used(self):
         for given, expected in (({}, "1 0\n"), ({"CUPY_CACHE_IN_MEMORY": "0", "JAX_ENABLE_COMPILATION_CACHE": "1"}, "0 1\n")):
@@ -655,7 +655,7 @@ class Processes(Recorder):
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
-                self.assertIn("# from 2 processes that share memory; each process has device numbers of its own\n", recorded.scenarios()["late_1"])
+                self.assertIn("# from 2 processes that share memory; each process numbers its devices separately\n", recorded.scenarios()["late_1"])
                 self.assertIn("\nmemory arg0 u32[16] at 0x1000000000 = 1 0 2 0 3 device 0\n", recorded.scenarios()["late_1"])
                 self.assertEqual(recorded.check("late_1"), "race")
 

@@ -355,7 +355,7 @@ def main():
         expect("confirmed", code == 1 and "    confirmed: membar-check finds the same error when it replays the schedule (" in out, out)
         (folder / "large.scenario").write_text("source k.ptx\nmemory x u32\nlaunch racy grid 256 block 256 args x\n")
         code, out, _ = run("--confirm", "--schedules=1", "large.scenario")
-        expect("too large to be confirmed", code == 1 and "    not confirmed: the launches have 65536 threads, and the checker replays at most 4096: make the grid or the block smaller\n" in out, out)
+        expect("too large to be confirmed", code == 1 and "    not confirmed: the launches have 65536 threads, but the checker replays at most 4096: make the grid or the block smaller\n" in out, out)
         for write, found in (("red.relaxed.gpu.global.add.u32", "race"), ("st.relaxed.gpu.global.u32", "clean in 20 schedules")):
             (folder / "observed.ptx").write_text(OBSERVED.replace("WRITE", write))
             (folder / "observed.scenario").write_text("source observed.ptx\nmemory x u32\nlaunch observed grid 2 args x\n")

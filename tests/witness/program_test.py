@@ -138,7 +138,7 @@ def main():
         code, out, err = run("other")
         expect("a module without the kernel", code == 2 and "the program loaded no PTX that defines wrong: build it so that it keeps PTX" in err, (code, out, err))
         code, out, err = run(program=("/no/such/program",))
-        expect("a program that does not exist", code == 2 and "'/no/such/program' could not be started: write its path after --" in err, (code, out, err))
+        expect("a program that does not exist", code == 2 and "'/no/such/program' could not be started: give its path after --" in err, (code, out, err))
         code, out, err = run(program=())
         expect("no program after --", code == 2 and "there is no program after --" in err, (code, out, err))
         code, out, err = run(options=("--fixed", "k.scenario"))

@@ -165,7 +165,7 @@ def main():
         expect("a second run reports the same", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
 
         code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
-        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced it"):
+        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced the finding"):
             expect("the text", words in out, out)
         expect("a delay's place is reported", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the beginning)", out), out)
 
@@ -180,7 +180,7 @@ def main():
         expect("static and dynamic shared memory", code == 3 and "not observed in 600 runs" in out, (code, out, err))
         code, out, err = run("variable.scenario", "--runs=300")
         expect("variables are in one copy", code == 3 and "not observed in 600 runs" in out
-               and "each launch is a single run, which is slow, because all copies would use the variable count" in out, (code, out, err))
+               and "each launch performs only one run, which is slow, because all copies would use the variable count" in out, (code, out, err))
         code, out, err = run("calm.scenario", "--runs=1000000000", "--seconds=0.2")
         expect("time ends the runs", code == 3 and "runs, stopped early: the time limit was reached" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300")
@@ -205,7 +205,7 @@ def main():
         expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after the launch of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
                (code, out, err))
         code, out, err = run("both.scenario")
-        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after the launch of 'calm' and is the dependent of a third launch" in err,
+        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after the launch of 'calm' and depends on a third launch" in err,
                (code, out, err))
         for name in ("behind", "chain"):
             code, out, err = run(f"{name}.scenario", "--runs=300")

@@ -502,7 +502,7 @@ class copy_planner {
       return;
     }
     if (lane / 32 != quarter || (both && lane % 32 != 0)) {
-      refuse("accesses tensor memory starting at lane " + std::to_string(lane) + " from a warp that may access only lanes " +
+      refuse("accesses tensor memory starting at lane " + std::to_string(lane) + " from a warp that can access only lanes " +
              std::to_string(32 * quarter) + " to " + std::to_string(32 * quarter + 31));
       return;
     }
@@ -616,7 +616,7 @@ class copy_planner {
       static_cast<void>(plan_.read(address, tensor_map_bytes, model::proxy::tensor_map));
     }
     if (result_.wrong.empty() && !tensor_map::decoded(words, map_)) {
-      refuse("starts a copy with memory that is not a tensor map: pass one that a 'tensor_map' line defines");
+      refuse("starts a copy whose operand is not a tensor map: pass one that a 'tensor_map' line defines");
     }
     return result_.wrong.empty();
   }
@@ -638,9 +638,8 @@ class copy_planner {
           "starts a copy with a tensor map that has an interleaved layout or a swizzle atom larger than 16 bytes, which is "
           "not supported: check the kernel with another layout");
     } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
-      refuse(
-          "starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
-          (swizzled_row != 0 ? " and at most " + std::to_string(swizzled_row) + " bytes long with this swizzling mode" : ""));
+      refuse("starts a copy with rows of " + std::to_string(row) + " bytes; a row's size must be a multiple of 16 bytes" +
+             (swizzled_row != 0 ? " and at most " + std::to_string(swizzled_row) + " bytes in this swizzling mode" : ""));
     } else if (swizzled_row != 0 && row < swizzled_row) {
       give_up("starts a copy with rows of " + std::to_string(row) + " bytes and a swizzle size of " +
               std::to_string(swizzled_row) + " bytes, which is not supported: make the rows as long as the swizzle size");

@@ -120,7 +120,7 @@ std::string misuse_of_barrier(const program& p, int thread, const instruction& m
   }
   const auto places = [&] { return places_text(p, thread, mine, other); };
   if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
-    return "threads use both 'bar.red' and 'bar.sync' at the same barrier, at " + places() + ", which PTX leaves undefined";
+    return "threads use both 'bar.red' and 'bar.sync' on the same barrier (" + places() + "); PTX leaves this undefined";
   }
   // PTX allows each warp to arrive with a different instruction
   const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);

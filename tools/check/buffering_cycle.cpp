@@ -158,7 +158,7 @@ std::vector<std::string> buffering_notes(const program& launched, const finding&
   std::vector<std::string> notes{
       text + (has_order(f, early) ? ": the order between " + first + " and " + second +
                                         " has no effect, because the threads involved do not all acquire what they read and "
-                                        "release what they write, with scopes that include each other"
+                                        "release what they write at scopes that include each other"
                                   : ", because nothing orders " + first + " before " + second)};
   if (!fences.empty()) {
     notes.push_back("to rule out this execution, add " + fences);

@@ -262,14 +262,15 @@ class event_builder {
     } else if (static_cast<std::uint64_t>(s.columns) + asked > tensor_columns) {
       state_.report_of(g, t, check_status::hang,
                        "thread " + std::to_string(t) + " waits for " + std::to_string(asked) +
-                           " columns of tensor memory, but its block already has " + std::to_string(s.columns) + " of the 512");
+                           " columns of tensor memory, but its block already holds " + std::to_string(s.columns) +
+                           " of the 512");
     }
     for (int u = 0; u < state_.count() && !state_.stopped(); ++u) {
       const bool other = u != t && model::at(state_.checked.threads, u).copies_of < 0 &&
                          model::at(state_.checked.threads, u).block_number == model::at(state_.checked.threads, t).block_number;
       if (other && state_of(g, u).columns != 0) {
         state_.report_of(g, t, check_status::gave_up,
-                         "two warps of a block allocate tensor memory, which is not supported: let one warp allocate");
+                         "two warps of a block allocate tensor memory, which is not supported: let only one warp allocate it");
       }
     }
     return !state_.stopped();
@@ -290,7 +291,7 @@ class event_builder {
     }
     return i.own_block && other && c.copies_of < 0
                ? "'" + i.text + "' of thread " + std::to_string(e.thread) +
-                     " may access only its own block's shared memory, not " + place_text(state_.checked, e.address)
+                     " can access only its own block's shared memory, not " + place_text(state_.checked, e.address)
                : std::string();
   }
 

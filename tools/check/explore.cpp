@@ -112,7 +112,7 @@ class explorer {
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
         state_.result.found.message =
-            "the random executions found nothing, but others may: try a larger --random=N or another --seed";
+            "the random executions found no fault, but others may contain one: try a larger --random=N or another --seed";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -242,10 +242,11 @@ class explorer {
       }
     } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one &&
                model::at(state_.checked.threads, t).copies_of < 0) {
-      state_.report(g, check_status::gave_up,
-                    "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
-                        " events: it has a loop that does more than wait and may not end. Reduce its iterations, "
-                        "and let the loop end when the value it waits for arrives, not after a count or a time");
+      state_.report(
+          g, check_status::gave_up,
+          "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
+              " events: it contains a loop that does more than wait and might not end. Reduce the number of iterations, "
+              "and let the loop end when the value that it waits for arrives, not after a fixed count or time");
     } else {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);

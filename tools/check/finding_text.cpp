@@ -43,7 +43,7 @@ class finding_litmus {
     for (std::size_t k = 0; k < events_.size(); ++k) {
       const trace_event& e = events_[k];
       if (kept_[k] && (e.event.mbarrier != mbarrier_op::none || e.at->code >= op::cluster_arrive)) {
-        throw model::error("the finding has the instruction '" + e.at->text + "', which a litmus test cannot express");
+        throw model::error("the finding contains the instruction '" + e.at->text + "', which a litmus test cannot express");
       }
       if (kept_[k]) {
         columns[e.thread];
@@ -60,7 +60,8 @@ class finding_litmus {
       }
     }
     if (columns.size() > 16) {
-      throw model::error("the finding has " + std::to_string(columns.size()) + " threads; a litmus test can have at most 16");
+      throw model::error("the finding involves " + std::to_string(columns.size()) +
+                         " threads; a litmus test can have at most 16");
     }
     std::string out = "PTX " + name + "\n{\n";
     for (const auto& [address, bytes] : sizes_) {
@@ -159,7 +160,7 @@ class finding_litmus {
       if (kept_[k] && accesses(e)) {
         const auto [it, added] = sizes_.emplace(e.event.address, e.event.bytes);
         if (it->second != e.event.bytes || e.event.bytes > 8 || e.event.mixed) {
-          throw model::error("the finding has accesses of different sizes, or of 16 bytes, to " +
+          throw model::error("the finding contains accesses of different sizes, or of 16 bytes, to " +
                              place_text(program_, e.event.address) + ", which a litmus test cannot express");
         }
       }
@@ -234,7 +235,7 @@ class finding_litmus {
         return "fence" + order_and_scope(i);
       default:
         if (i.code == op::warp_barrier) {
-          throw model::error("the finding has a bar.warp.sync, which a litmus test cannot express");
+          throw model::error("the finding contains a bar.warp.sync, which a litmus test cannot express");
         }
         return !e.event.releases             ? ""
                : i.code == op::block_barrier ? "bar.cta.sync " + std::to_string(sync_points::number_of(e.event.sync_point))

@@ -71,8 +71,8 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   const kernel_code& kernel = *request.kernel;
   if (blocks == 0 || size == 0 || before + blocks * size > most) {
     throw model::error("the launch of '" + kernel.name + "' would bring the total to " +
-                       std::to_string(before + blocks * size) + " threads; 1 to " + std::to_string(most) +
-                       " can be checked: make the grid or the block smaller" +
+                       std::to_string(before + blocks * size) + " threads; the number must be from 1 to " +
+                       std::to_string(most) + ": make the grid or the block smaller" +
                        (most == most_threads ? "; 'membar-check sanitize' accepts full-size launches" : ""));
   }
   if (size > most_threads_of_a_block) {
@@ -135,8 +135,8 @@ std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std:
   }
   const std::uint64_t address = at != 0 ? at : aligned(end, 256);
   if (bytes == 0 || bytes > (std::uint64_t{1} << 28U)) {
-    throw model::error("the memory '" + name + "' of " + std::to_string(bytes) +
-                       " bytes is empty or larger than 256 MiB: change its number of elements");
+    throw model::error("the memory '" + name + "' has " + std::to_string(bytes) +
+                       " bytes; the size must be from 1 byte to 256 MiB: change its number of elements");
   }
   for (const memory_object& o : p.memory) {
     if (at != 0 && at < o.address + o.bytes && o.address < at + bytes) {

@@ -205,7 +205,7 @@ class litmus_thread {
       return;
     }
     if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
-      refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
+      refuse(i, "a barrier other than a bar.cta.sync or bar.cta.arrive for the whole block");
     }
     // bar.arrive specifies the number of threads at its barrier, so every instruction at that barrier must specify this number
     if (some_only_arrive_) {
@@ -509,7 +509,7 @@ class litmus_places {
     for (const model::api_edge& edge : test.launches) {
       if (edge.after == t) {
         if (!result.launches_before.back().empty() && !result.dependent[static_cast<std::size_t>(t)]) {
-          throw model::error("a thread that depends on one launch and comes after another launch is not supported");
+          throw model::error("a thread that depends on one launch and runs after another launch is not supported");
         }
         result.launches_before.back().push_back(edge.before);
         result.dependent[static_cast<std::size_t>(t)] = true;

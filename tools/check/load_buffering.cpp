@@ -1100,7 +1100,7 @@ class load_buffering_explorer {
   void add_read(const placed_event& e) {
     for (const int other : x_.state.locations[e.event.location].overlapping) {
       if (other < model::count_of(x_.order) && !model::at(x_.order, other).empty()) {
-        give_up("one of those executions has accesses of different sizes");
+        give_up("one of those executions contains accesses of different sizes");
         return;
       }
     }
@@ -1122,7 +1122,7 @@ class load_buffering_explorer {
     }
     for (const int other : e.event.location < 0 ? std::vector<int>{} : x_.state.locations[e.event.location].overlapping) {
       if (std::any_of(x_.events.begin(), x_.events.end(), [&](const placed_event& o) { return o.event.location == other; })) {
-        give_up("one of those executions has accesses of different sizes");
+        give_up("one of those executions contains accesses of different sizes");
         return;
       }
     }

@@ -76,7 +76,7 @@ struct mbarrier_outcome {
   s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;
   const bool completes = s.pending == 0 && s.bytes == 0;
   if (completes && i.keeps_phase) {
-    return {before, "completes the phase of an mbarrier with an arrival that is marked .noComplete"};
+    return {before, "completes the phase of an mbarrier with an arrival marked .noComplete"};
   }
   if (completes) {
     s.phase = (s.phase + 1) % 8;

@@ -107,7 +107,7 @@ void order_costs::complete() {
   for (std::size_t o = 0; o < orders; ++o) {
     for (const std::size_t s : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
       if (fences_[o][s] < 0) {
-        throw model::error(std::string("the cost table has no fence with order ") + name(order_of_row[o]) + " and scope " +
+        throw model::error(std::string("the cost table contains no fence with order ") + name(order_of_row[o]) + " and scope " +
                            name(scope_of_column[s]) + ": bench/check/order_costs.py writes a complete table");
       }
     }

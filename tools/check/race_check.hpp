@@ -95,8 +95,8 @@ class race_check {
     }
     if (state_.copies && !found.empty()) {
       state_.report(g, check_status::gave_up,
-                    "accesses that may race are not supported in programs with asynchronous copies and fence.sc in several "
-                    "threads: use fence.acq_rel instead of fence.sc",
+                    "accesses that can race are not supported in programs that combine asynchronous copies with fence.sc in "
+                    "several threads: use fence.acq_rel instead of fence.sc",
                     {found.front().first, found.front().second});
       return false;
     }

@@ -106,8 +106,8 @@ class synchronization {
     }
     if (!forward && !backward) {
       notes_.push_back(both + ", and no barrier separates " + place(*first_) + " and " + place(*second_) +
-                       ", which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier at "
-                       "which one thread arrives after its access, and for which the other thread waits before its access");
+                       ", which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier, "
+                       "on which one thread arrives after its access and the other thread waits before its access");
       return;
     }
     const bool everywhere = is_on_every_path(*first_) && is_on_every_path(*second_);
@@ -189,7 +189,7 @@ class synchronization {
                              ? at + " comes before " + place(*x) + ", so the wait for " +
                                    place_text(program_, wait->event.address) + " at " + place(*wait) + " does not order " +
                                    place(*x) + " before " + place(*y) + ": move the arrival after " + place(*x)
-                             : at + " is on behalf of its warp, and no barrier orders " + place(*x) +
+                             : at + " is performed on behalf of its warp, and no barrier orders " + place(*x) +
                                    " in the other threads before it: add __syncwarp() between them");
         return true;
       }
@@ -404,7 +404,7 @@ class synchronization {
     const std::string flag = place_text(program_, e.event.address) + " is " + what + " at " + place(e);
     const std::string gap = e.event.strong ? scope_gap(program_, e.thread, e.event.scope, other.thread) : "";
     if (!e.event.strong) {
-      notes_.push_back(flag + " by a weak access, which synchronizes with nothing");
+      notes_.push_back(flag + " by a weak access, which does not synchronize with anything");
     } else if (!gap.empty()) {
       notes_.push_back(flag + " with " + gap);
     }

@@ -157,7 +157,7 @@ class scenario_reader {
       read_version(first);
     } else if (directive == "source") {
       if (!result_.source.empty()) {
-        refuse("the scenario names a second source: name only one, which may include other files");
+        refuse("the scenario names a second source: name only one, which can include other files");
       }
       result_.source_line = line_;
       result_.source = word("a file");
@@ -295,7 +295,7 @@ class scenario_reader {
     }
     const std::uint64_t version = number("the version of the format");
     if (version != scenario_format_version) {
-      refuse("the scenario has format version " + std::to_string(version) + ", and this membar-check reads version " +
+      refuse("the scenario has format version " + std::to_string(version) + ", but this membar-check reads version " +
              std::to_string(scenario_format_version) + ": use the membar-check release that wrote it");
     }
     if (more()) {
@@ -347,9 +347,9 @@ class scenario_reader {
         refuse("the tensor map " + quote(t.name) + " uses " + what +
                " mode, which is not modelled: give a box of tiles, such as 'box 8 8'");
       } else {
-        refuse(
-            quote(what) +
-            " is not expected here: a tensor map has type, dims, strides, box, element_strides, swizzle, interleave and fill");
+        refuse(quote(what) +
+               " is not expected here: the fields of a tensor map are type, dims, strides, box, element_strides, swizzle, "
+               "interleave and fill");
       }
     }
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
@@ -459,7 +459,7 @@ class scenario_reader {
         m.host = true;
       } else {
         refuse(quote(words_[at_]) +
-               " is not expected here: after the type, a memory line may have '= VALUES' or 'from FILE', and the options "
+               " is not expected here: after the type, a memory line can contain '= VALUES' or 'from FILE', and the options "
                "unknown, uninitialised, constant, host, device and at");
       }
     }
@@ -1053,7 +1053,8 @@ class preparation {
     if (kernel == nullptr) {
       throw model::error(l.line, 1,
                          "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
-                             quote(l.kernel) + ": it has " + (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
+                             quote(l.kernel) + ": it defines " +
+                             (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
                              (similar.empty() ? did_you_mean(wanted, all) + how_to_instantiate(l.kernel, all) : std::string()));
     }
     return *kernel;

@@ -120,8 +120,8 @@ class sync_points {
     if (now) {
       sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
     } else if (others.size() > most_others) {
-      wrong = std::to_string(others.size()) + " other lanes of the warp may execute 'activemask' at the same time; up to " +
-              std::to_string(most_others) + " are supported: launch fewer threads, or use --random=N";
+      wrong = std::to_string(others.size()) + " other lanes of the warp may execute 'activemask' at the same time; at most " +
+              std::to_string(most_others) + " such lanes are supported: launch fewer threads, or use --random=N";
       return {};
     }
     for (const std::uint64_t lane : others) {

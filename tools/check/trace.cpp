@@ -359,7 +359,7 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
   if (!x.strong || !y.strong) {
     why = !x.strong && !y.strong ? "both are weak" : std::string("the ") + (x.strong ? "second" : "first") + " is weak";
   } else if (x.address != y.address || x.bytes != y.bytes) {
-    why = "they overlap only in part, so they are never morally strong";
+    why = "they overlap only partially, so they are never morally strong";
   } else {
     const std::string gap = scope_gap(p, x.thread, x.scope, y.thread);
     why = "their scopes do not include each other's thread: the " +

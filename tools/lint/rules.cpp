@@ -265,7 +265,7 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
   }
   for (pc_t pc = after - 1; pc > std::max<pc_t>(after - 6, -1); --pc) {
     if (acquire_side && k.paths.at(pc).code == op::fence) {
-      return "; the fence before the load does not order what follows the load";
+      return "; the fence before the load does not order the accesses after the load";
     }
   }
   return "";
@@ -291,7 +291,7 @@ std::string order_fix(const kernel_view& k, const access& flag, memory_order ord
   const std::string fence = "execute " + spelled(op::fence, {}, order, scope) + " " + fence_at;
   const bool is_narrow = names_scope && i.scope < least;
   return (access.empty() ? fence : "use " + access + (is_narrow ? "" : ", or " + fence)) +
-         (names_scope ? "" : "; with system scope if another device or the host takes part");
+         (names_scope ? "" : "; use system scope if another device or the host takes part");
 }
 
 std::string scope_word(thread_scope scope) { return std::string(ptx::word_for(ptx::cuda_scope_words, scope)) + " scope"; }
@@ -661,8 +661,8 @@ void spin_without_load(const kernel_view& k, std::vector<warning>& out) {
     const std::string through = at[0].origins.empty() ? "" : " through " + k.data.name_of(*at[0].origins.begin());
     out.push_back({"spin-without-load",
                    l.has_condition ? confidence::high : confidence::medium,
-                   "the loop waits for a value" + through +
-                       " that is loaded only once, before the loop, because the compiler moves plain loads out of loops",
+                   "the loop waits for a value that is loaded" + through +
+                       " only once, before the loop, because the compiler moves plain loads out of loops",
                    l.jump,
                    {{l.load, "the load before the loop"}},
                    "poll with " + load.cuda + " or " + load.membar});

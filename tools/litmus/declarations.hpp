@@ -64,7 +64,7 @@ class declarations {
   int declare(const token& word, const std::string& name) {
     const int index = count_of(test.locations);
     if (index == max_events) {
-      fail(word, "a test may have at most 64 locations");
+      fail(word, "a test can have at most 64 locations");
     }
     test.location_names.push_back(name);
     test.locations.push_back({index, index, 0, 0});
@@ -99,7 +99,7 @@ class declarations {
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
       fail(word, membar_tools::quote(name) +
-                     " is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red may access: name one "
+                     " is a multimem address, which only multimem.ld_reduce, multimem.st and multimem.red can access: name one "
                      "of its objects");
     }
   }
@@ -160,7 +160,7 @@ class declarations {
       return known;
     }
     if (count_of(t.registers) == max_registers) {
-      fail(word, "a thread may use at most 32 registers");
+      fail(word, "a thread can use at most 32 registers");
     }
     t.register_names.push_back(name);
     t.registers.push_back(0);

@@ -219,7 +219,7 @@ class explanation_printer {
       if (!is_initialized_before(w.choice, rules_, w.facts, w.events, first(s))) {
         const event& e = at(w.events, first(s));
         return "Undefined: " + at(test_.location_names, e.location) + " may be used by " + thread_name(e) + " '" + written(e) +
-               "' (" + letter(first(s)) + ") before it is initialized. In that case, the mbarrier blocks no thread.\n";
+               "' (" + letter(first(s)) + ") before it is initialized. In that case, the mbarrier does not block any thread.\n";
       }
     }
     return "";

@@ -25,7 +25,7 @@ void check(const model::litmus_test::thread& t) {
     const bool access =
         i.code == opcode::load || i.code == opcode::store || i.code == opcode::atomic || i.code == opcode::reduction;
     if (access && i.bytes == 16) {
-      refuse_line(i.line, quoted + "a host thread may access only 1, 2, 4 or 8 bytes");
+      refuse_line(i.line, quoted + "a host thread can access only 1, 2, 4 or 8 bytes");
     }
   }
 }

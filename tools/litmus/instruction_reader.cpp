@@ -67,7 +67,7 @@ class instruction_reader {
       t.text.push_back(written);
     }
     if (t.code.size() > 1000) {
-      fail(word_, "a thread may have at most 1000 instructions");
+      fail(word_, "a thread can have at most 1000 instructions");
     }
     return label_;
   }

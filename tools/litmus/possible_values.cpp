@@ -159,7 +159,7 @@ void run_plan::check_outcomes() const {
   if (digits_.size() > static_cast<std::size_t>(litmus::max_observations)) {
     throw model::error("the test observes " + std::to_string(digits_.size()) +
                        " values (including one for each thread with a loop), but a run can observe at most " +
-                       std::to_string(litmus::max_observations) + ": observe fewer in one test");
+                       std::to_string(litmus::max_observations) + ": observe fewer values in each test");
   }
   for (const outcome_digit& o : digits_) {
     if (o.radix() > 255) {
@@ -169,7 +169,7 @@ void run_plan::check_outcomes() const {
   }
   if (outcomes() > litmus::max_outcomes) {
     throw model::error("the test may have more than " + std::to_string(litmus::max_outcomes) +
-                       " outcomes, the most that a run can count: observe fewer in one test");
+                       " outcomes, the most that a run can count: observe fewer values in each test");
   }
 }
 

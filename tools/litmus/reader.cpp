@@ -65,7 +65,7 @@ class state_reader {
         fail(word, quote(word.text) + " is already declared");
       }
       if (count_of(test_.threads) == max_threads) {
-        fail(word, "a test may have at most 16 threads");
+        fail(word, "a test can have at most 16 threads");
       }
       in_.expect("@", "before a thread's place");
       litmus_test::thread t;
@@ -451,7 +451,7 @@ class condition_reader {
       test_.observed.clear();
       read_disjunction(test_.condition, 0);
       if (test_.condition.size() > 10000) {
-        fail(in_.peek(), "a condition may have at most 10000 parts");
+        fail(in_.peek(), "a condition can have at most 10000 parts");
       }
       test_.condition_text = in_.written_since(begin);
       test_.has_condition = true;
@@ -630,7 +630,7 @@ class condition_reader {
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
-        return ", but several blocks have shared memory of that name: add a thread, as in " +
+        return ", but several blocks have shared memory with that name: add a thread, as in " +
                quote("P" + std::to_string(at(test_.threads, t).number) + ":" + name);
       }
     }

@@ -297,7 +297,7 @@ void run_plan::lay_out() {
     throw model::error("the test accesses no location: add an access to memory");
   }
   if (cells() > litmus::max_locations) {
-    throw model::error("the test has " + std::to_string(cells()) + " locations, but a run has at most " +
+    throw model::error("the test has " + std::to_string(cells()) + " locations, but a run can have at most " +
                        std::to_string(litmus::max_locations) + ": split the test");
   }
 }

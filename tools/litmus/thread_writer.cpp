@@ -325,7 +325,7 @@ std::string thread_writer::modification(const instruction& i) {
       need(i.bytes >= 2, "2, 4, 8 and 16 bytes");
       return ".cas" + type(i, "b");
     default:
-      refuse("PTX has no such read-modify-write; only the model can check this test");
+      refuse("PTX does not provide this read-modify-write; only the model can check this test");
   }
 }
 
@@ -333,7 +333,7 @@ std::string thread_writer::update(const instruction& i) {
   const bool reduces = i.code == opcode::reduction;
   const std::string what = modification(i);
   if (reduces && i.order != memory_order::relaxed && i.order != memory_order::release) {
-    refuse("a PTX reduction is relaxed or release; only the model has reductions that acquire");
+    refuse("a PTX reduction is relaxed or release; only the model supports reductions that acquire");
   }
   if (reduces && (i.what == operation::move || i.what == operation::compare_exchange)) {
     refuse("PTX has no red instruction for exchange or compare-and-swap: use atom");
@@ -394,10 +394,11 @@ std::string thread_writer::proxy_fence(const instruction& i) {
     return "    asm volatile(\"fence.proxy.alias;\" ::: \"memory\");\n";
   }
   if (i.via != model::proxy::tensor_map && i.via != model::proxy::async) {
-    refuse("this proxy fence exists only in the model; PTX has proxy fences for alias, async and tensormap");
+    refuse("this proxy fence exists only in the model; PTX provides proxy fences for alias, async and tensormap");
   }
   if (i.via == model::proxy::tensor_map && i.order == memory_order::acquire) {
-    refuse("it acquires a tensor map of 128 bytes, but each location of a run has only " + std::to_string(litmus::cell_bytes));
+    refuse("it acquires a tensor map of 128 bytes, but each location of a run has only " + std::to_string(litmus::cell_bytes) +
+           " bytes");
   }
   needs_capability(90);
   if (i.via == model::proxy::async && i.restricted) {

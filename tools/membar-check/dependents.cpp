@@ -640,7 +640,7 @@ class job_analysis {
 
   /// Returns a description such as "at byte 16 of argument 0", based on the nearest pointer at or below the address.
   [[nodiscard]] static std::string name_of(const recorded_launch& l, u64 address) {
-    std::string name = "of memory that is reached through a pointer in memory";
+    std::string name = "of memory reached through a pointer in memory";
     u64 nearest = 0;
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       for (std::size_t at = 0; at + 8 <= l.arguments[k].size(); at += 8) {

@@ -220,7 +220,7 @@ class lint_report {
     (source.machine_code ? machine_kernels_ : kernels_) += one.found.kernels;
     if (one.found.kernels == 0 && source.is_source_of_kernels()) {
       without_kernels_.push_back(
-          {{"file", source.file}, {"reason", "the PTX has no kernel: " + std::string(how_to_instantiate)}});
+          {{"file", source.file}, {"reason", "the PTX contains no kernel: " + std::string(how_to_instantiate)}});
     }
     for (const auto& [kernel, why] : one.found.not_read) {
       not_read_.push_back({{"file", source.file}, {"kernel", kernel}, {"reason", why}});
@@ -337,7 +337,8 @@ class lint_report {
     std::cout << (counts.empty() ? ", no warning" : "")
               << (suppressed_ == 0 ? "" : ", " + std::to_string(suppressed_) + " allowed");
     if (!not_read_.empty()) {
-      std::cout << "; " << not_read_.size() << " not read, the first because: " << not_read_[0]["reason"].get<std::string>();
+      std::cout << "; " << not_read_.size()
+                << " could not be read; the reason for the first: " << not_read_[0]["reason"].get<std::string>();
     }
     std::cout << "\n";
     if (images_without_ptx_ != 0) {

@@ -105,7 +105,7 @@ std::string change_text(const check::program& p, const check::code_site& site, c
     case kind::either_barrier:
       return std::string("insert ") +
              (site.turns   ? "at the start of each iteration of the loop after this line"
-              : site.joins ? "after the statement that this line is in, " + end_of_statement(p, site)
+              : site.joins ? "after the statement that contains this line, " + end_of_statement(p, site)
                            : "after this line") +
              (e.kind == kind::warp_barrier ? ": __syncwarp()" : ": __syncthreads()") +
              (e.kind == kind::either_barrier ? ", or __syncwarp() if the blocks never have more than one warp"

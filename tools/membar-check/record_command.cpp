@@ -216,7 +216,7 @@ int run_recorded(const record_request& asked) {
       membar::intercept::run(asked.program, asked.build ? building_variables() : recording_variables(asked, folder.path()));
   if (!ended.started) {
     say(quote(asked.program[0]) + " could not be started (" +
-        (ended.status == 127 ? "there is no such program" : "it cannot be executed") + "): write its path after --");
+        (ended.status == 127 ? "there is no such program" : "it cannot be executed") + "): give its path after --");
     return ended.status;
   }
   if (asked.build) {
@@ -255,7 +255,8 @@ int record_command(const std::vector<std::string>& words) {
   app.add_option("--limit", asked.limit, "write at most this many bytes, for example 200M (1G)")->type_name("SIZE");
   app.add_flag("--no-contents", asked.no_contents, "record shapes and pointers, but not the contents of memory");
   app.add_flag("--unknown-floats", asked.how.unknown_floats, "record values that may be floats as unknown values");
-  app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
+  app.add_flag("--shrink", asked.how.shrink,
+               "if a launch is too large to explore, record it with fewer blocks, where possible");
   app.add_flag("--build", asked.build,
                "PROGRAM is a build command: make nvcc and PyTorch keep the PTX in their output, and record nothing");
   app.add_flag(

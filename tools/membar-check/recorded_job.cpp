@@ -55,8 +55,8 @@ process_file lines_of(const fs::path& path) {
     }
     if (out.lines.empty() && line.value("records", 0) != membar_record::records_version) {
       throw error("the records of '" + path.string() + "' have version " + std::to_string(line.value("records", 0)) +
-                  ", and this membar-check reads version " + std::to_string(membar_record::records_version) +
-                  ": use the library of the same release");
+                  ", but this membar-check reads version " + std::to_string(membar_record::records_version) +
+                  ": use the library from the same release");
     }
     out.lines.push_back(std::move(line));
   }

@@ -753,7 +753,7 @@ class scenario_writer {
     }
     if (processes.size() > 1) {
       out += "# from " + std::to_string(processes.size()) +
-             " processes that share memory; each process has device numbers of its own\n";
+             " processes that share memory; each process numbers its devices separately\n";
     }
     for (const recorded_launch* l : launches_) {
       out += "# " + membar_tools::shortened(membar::check::source_name(l->kernel), 160) + ": " + std::to_string(l->registers) +

@@ -32,7 +32,7 @@ constexpr const char* about =
     ".litmus test, which is checked only for data races and hangs. Prints one line per file: FILE, TAB, and one of\n"
     "  verified       every execution was explored, and none breaks a rule\n"
     "  race, violated, hang, uninitialised, out of bounds, undefined\n"
-    "                 some execution breaks a rule; it is shown below the line\n"
+    "                 an execution breaks a rule; the report shows it below this line\n"
     "  gave up        the exploration was cut short, or something is not supported\n"
     "  error          the file, its source or its kernels cannot be read";
 constexpr const char* usage =
@@ -101,9 +101,8 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
         ->type_name("FILE");
   };
   number("--limit", how.options.most_events, "a number of events, at least 1",
-         "give up after N events, over all executions (default 200000000, which takes minutes;\nhow many depends on the "
-         "program and "
-         "the machine)");
+         "give up after N events in all executions together (default 200000000, which takes\nminutes; the exact time depends "
+         "on the program and the machine)");
   app.add_flag_callback(
       "--without-load-buffering", [&how] { how.options.load_buffering = false; },
       "do not explore load buffering where it is not ruled out; the result line then says so");
@@ -116,7 +115,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
          "the seed of the first random execution (default 1); --random=1 with the seed of a\nfinding reproduces it");
   app.add_flag(repair_name, repair,
                "for a file that is not verified, find the smallest sets of at most N changes to orders,\nscopes, fences and "
-               "barriers that make the scenario verified (N is 1 to 6, default 3);\nfor a verified file, list the orders that "
+               "barriers that let the scenario pass (N is 1 to 6, default 3);\nfor a verified file, list the orders that "
                "are stronger than needed");
   add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
@@ -153,7 +152,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "for a FILE that is a source (.ptx or .cu), print one line per kernel: FILE, TAB,\nKERNEL, TAB, and 'read', or "
                "'refused', TAB and the reason; explores nothing");
   app.add_flag("--quiet", how.quiet,
-               "print only the result lines: neither the execution that breaks a rule\nnor progress reports");
+               "print only the result lines, without executions that break a rule and without\nprogress reports");
 }
 
 /// Rejects combinations of options that contradict each other.

@@ -155,7 +155,7 @@ class replays {
       threads += l.blocks * l.block_size;
     }
     if (threads > check::most_threads) {
-      cannot_ = "the launches have " + std::to_string(threads) + " threads, and the checker replays at most " +
+      cannot_ = "the launches have " + std::to_string(threads) + " threads, but the checker replays at most " +
                 std::to_string(check::most_threads) + ": make the grid or the block smaller";
       return;
     }
@@ -487,7 +487,7 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "the seed of the first schedule (1); --schedules=1 with the seed of a finding reproduces it")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
   app.add_option("--jobs", how.run.jobs,
-                 "the number of host threads, which run schedules, or independent blocks of one schedule, concurrently (1)")
+                 "the number of host threads, which run schedules or independent blocks of one schedule concurrently (1)")
       ->check(CLI::Range(1, 256));
   app.add_option("--limit", how.run.most_instructions,
                  "end a schedule after N instructions; the exit status is then 3 (20000000000)")
@@ -498,9 +498,9 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "a file of findings to hide; each line names a status and contains parts of places or kernel names")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
-  app.add_flag(
-      "--confirm", how.confirm,
-      "replay the schedule of each finding under the rules of membar-check, and report whether it confirms the finding");
+  app.add_flag("--confirm", how.confirm,
+               "replay the schedule of each finding under the rules of membar-check, and report whether the replay confirms "
+               "the finding");
   app.add_flag("--quiet", how.quiet, "print only one line per file");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -29,7 +29,8 @@ using json = sarif_document::json;
 
 /// The rules, indexed by the status of a finding.
 constexpr sarif_document::rule rules[] = {
-    {"race", "Two accesses of the same bytes, one of them a write, are neither morally strong nor ordered by causality."},
+    {"race",
+     "Two accesses to the same bytes, at least one of them a write, are neither morally strong nor ordered by causality."},
     {"violated", "A final condition does not hold, a thread traps, or an assertion fails."},
     {"hang", "Threads wait, and no other thread can end their wait."},
     {"uninitialised", "A thread reads memory that was never written."},
@@ -120,7 +121,7 @@ class sarif_writer final : public report {
     for (const check::excess_order& one : found.alone) {
       const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
       json note = to_.result("excess-order", "note",
-                             change_with_spelling(file.prepared.checked, site, one.edit) + ", and the scenario still verifies");
+                             change_with_spelling(file.prepared.checked, site, one.edit) + ", and the scenario still passes");
       note["locations"] = json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(site))});
       to_.add(std::move(note));
     }

@@ -218,7 +218,7 @@ class text_writer final : public report {
     const bool may_be_repaired = r.status == check::check_status::race || r.status == check::check_status::violated ||
                                  !check::buffering_cycle(r.found).empty();
     if (how_.repair == 0 && may_be_repaired && how_.options.random_executions == 0) {
-      out_ << "  --repair searches for orders, scopes, fences and barriers that make the scenario verified\n";
+      out_ << "  --repair searches for orders, scopes, fences and barriers that let the scenario pass\n";
     }
   }
 
@@ -229,15 +229,13 @@ class text_writer final : public report {
     if (found.repairs.empty()) {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
-        out_
-            << "  no repair was found, but not all of the " << found.explorations
-            << " explorations were completed: try a smaller launch; some faults need a line to be moved, which the search does "
-               "not try";
+        out_ << "  no repair was found, but not all of the " << found.explorations
+             << " explorations were completed: try a smaller launch; some faults can be fixed only by moving a line, which the "
+                "search does not try";
       } else {
         out_ << "  no repair: no "
              << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
-             << " to orders, scopes, fences and barriers makes the scenario verified (" << found.explorations
-             << " explorations)";
+             << " to orders, scopes, fences or barriers lets the scenario pass (" << found.explorations << " explorations)";
       }
       out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
                : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
@@ -271,7 +269,8 @@ class text_writer final : public report {
       const bool all = std::equal(found.alone.begin(), found.alone.end(), found.together.begin(), found.together.end(),
                                   [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
       if (found.alone.size() > 1) {
-        out_ << "  each can be weakened separately" << (all ? ", and so can all of them together" : "; together:") << "\n";
+        out_ << "  each can be weakened separately" << (all ? ", and all of them can be weakened together" : "; together:")
+             << "\n";
         if (!all) {
           show_excess(file.prepared.checked, sites, found.together, costs.device());
         }
@@ -367,7 +366,7 @@ class text_writer final : public report {
       }
     }
     if (!free.empty()) {
-      out_ << "    saves nothing measurable on " << device << ": " << free << "\n";
+      out_ << "    no measurable saving on " << device << ": " << free << "\n";
     }
   }
 

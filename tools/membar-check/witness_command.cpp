@@ -378,7 +378,7 @@ std::string count_text(const membar_witness::tally& t) {
 
 void say_arms(const form& f, const outcome& o) {
   if (!f.program.launched.one_copy.empty()) {
-    std::cout << "    each launch is a single run, which is slow, because " << f.program.launched.one_copy << "\n";
+    std::cout << "    each launch performs only one run, which is slow, because " << f.program.launched.one_copy << "\n";
   }
   for (const arm& a : o.arms) {
     std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
@@ -388,7 +388,7 @@ void say_arms(const form& f, const outcome& o) {
     std::cout << "    " << o.failed << "\n";
   }
   if (const arm* const best = o.smallest(); best != nullptr) {
-    std::cout << "    the smallest delays that reproduced it: " << best->counts.repeated_wrong << " of "
+    std::cout << "    the smallest delays that reproduced the finding: " << best->counts.repeated_wrong << " of "
               << best->counts.repeated << " runs with\n";
     for (const membar_witness::delay& d : best->counts.smallest) {
       std::cout << "      " << text_of(f, d, o.nanoseconds_of_cycle) << "\n";
@@ -445,9 +445,8 @@ void say(const witness_report& r) {
   std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10
             << "\n";
   if (r.wrong.moved) {
-    std::cout
-        << "  the scenario uses several devices, but all launches ran on one device; explored on one device, the result is: "
-        << check::name(r.wrong.result.status) << "\n";
+    std::cout << "  the scenario uses several devices, but all launches ran on one device; exploring it on one device gives: "
+              << check::name(r.wrong.result.status) << "\n";
   }
   if (r.wrong.without_delays != r.wrong.result.status) {
     std::cout << "  note: without delays, the result for the rewritten kernels is " << check::name(r.wrong.without_delays)
@@ -458,12 +457,14 @@ void say(const witness_report& r) {
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    before each site, an early load reads the same address as the load to blame; its value is not used: "
-                 "the early load\n    only fills the cache, as any load of the same line by the same multiprocessor does\n";
+    std::cout << "    before each site, an early load reads the address of the load to blame. Its value is not used; the early "
+                 "load\n    "
+                 "only fills the cache, like any other load of the same line on the same multiprocessor\n";
   }
   if (r.wrong.program.split) {
-    std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it at reconvergence "
-                 "points\n";
+    std::cout
+        << "    one thread of the warp runs a copy of the code, so that the other threads do not wait for it at reconvergence "
+           "points\n";
   }
   if (r.has_fixed) {
     std::cout << "  fixed form " << r.fixed.path << ": " << check::name(r.fixed.result.status) << ", "
@@ -607,7 +608,8 @@ int witness_file(const witness_request& how) {
     r.by.outside = found.status == check_status::out_of_bounds;
     if (r.wrong.scenario.finals.empty() && r.by.watched.launch < 0 && found.status != check_status::hang && !r.by.outside) {
       throw membar::model::error(
-          "no run on a GPU can show whether it went wrong, because the scenario has no final condition and the finding has no "
+          "no run on a GPU can show whether the fault occurred, because the scenario has no final condition and the finding "
+          "has no "
           "load of 4 or 8 bytes to blame: add a line 'final CONDITION'");
     }
     rewrite_form(r.wrong, actors, r.by.watched);
@@ -677,7 +679,8 @@ int witness_command(const std::vector<std::string>& given) {
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "the seed of the random delays (1)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--limit", how.limit, "a thread that stays in a loop for N microseconds counts as hung and is ended (10000)")
+  app.add_option("--limit", how.limit,
+                 "a thread that stays in a loop for N microseconds counts as hung and is terminated (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
   app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");
@@ -692,7 +695,7 @@ int witness_command(const std::vector<std::string>& given) {
     }
     if (!how.program.empty() && (!how.fixed.empty() || !how.reproducer.empty())) {
       throw membar::model::error(
-          "--fixed and --reproducer cannot be used with a program, because witness does not launch the scenario then: leave "
+          "--fixed and --reproducer cannot be used with a program, because witness then does not launch the scenario: leave "
           "them out");
     }
     return witness_file(how);

@@ -215,7 +215,7 @@ class runner {
       throw interruption{ended.interrupted};
     }
     if (!ended.started) {
-      throw membar::model::error(membar_tools::quote(program_.words[0]) + " could not be started: write its path after --");
+      throw membar::model::error(membar_tools::quote(program_.words[0]) + " could not be started: give its path after --");
     }
     run_outcome result;
     if (ended.timed_out) {
@@ -311,9 +311,8 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
     }
   }
   if (arms[0].failed == arms[0].runs) {
-    std::cout
-        << "  note: the program passed without the preloaded library, but each run with delays of zero failed: the rewriting "
-           "itself may break it\n";
+    std::cout << "  note: the program passed without the preloaded library, but each run with delays of zero failed: rewriting "
+                 "the kernels may itself break the program\n";
   }
   if (arms[0].failed != 0) {
     std::cout << "  note: the program also fails without delays"

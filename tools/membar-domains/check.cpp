@@ -371,7 +371,8 @@ void check(const records& of, const std::function<std::string(std::uint32_t, con
     } else if (needs_one_domain(*a, *b)) {
       warn(given +
            ". Either one releases and the other acquires, or both use atomics. At least one side's scope is narrower than "
-           "system scope, and therefore orders nothing across domains: move both or neither, and use try with --whole-runs.");
+           "system scope, and therefore does not order anything across domains: move both or neither, and use try with "
+           "--whole-runs.");
     } else {
       warn(given + ": move both or neither.");
     }

@@ -324,7 +324,7 @@ std::string sentence(const gain_report& report, bool whole_runs) {
     return std::string("The gain could not be measured: no stream or graph") +
            (report.not_distinguished == 0 ? "" : " that can be identified in every run") + " ran " +
            std::to_string(enough_ticks) +
-           " units of work concurrently with listed kernels in each mode (as they are, moved, control).";
+           " units of work concurrently with listed kernels in each mode (not moved, moved, control).";
   }
   std::string out = "While listed kernels ran, moving them made the other kernels " + words(report.gain) +
                     " as fast; the control, which changes nothing, gave " + words(report.control) + ".";

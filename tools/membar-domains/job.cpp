@@ -155,7 +155,7 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
   out.ended = membar::intercept::run(asked.program, environment, while_it_runs);
   if (!out.ended.started) {
     say("'" + asked.program[0] + "' could not be started (" +
-        (out.ended.status == 127 ? "the file does not exist" : "it is not an executable file") + "): write its path after --");
+        (out.ended.status == 127 ? "the file does not exist" : "it is not an executable file") + "): give its path after --");
     return out;
   }
   if (out.ended.signal != 0) {
@@ -169,7 +169,7 @@ job_result run_job(const options& asked, const char* job, const std::string& lis
     }
     if (p.cu_init > 0) {
       complaints.insert("cuInit returned " + std::to_string(p.cu_init) + (p.cu_init == 100 ? " (no GPU)" : "") + ", so '" +
-                        p.program + "' launched nothing");
+                        p.program + "' did not launch any kernels");
     }
     if (p.cu_init == 0 || p.launches > 0) {
       out.processes.push_back(std::move(p));

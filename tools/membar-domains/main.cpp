@@ -281,7 +281,7 @@ outcome measure(const options& asked, const std::string& list, const move_list& 
   bool in_graphs = false;
   bool known = false;
   say(asked.whole_runs
-          ? "the program runs " + whole_runs_of(asked) + ": as it is, moved, and with a domain map that changes nothing"
+          ? "the program runs " + whole_runs_of(asked) + ": unmoved, moved, and with a domain map that changes nothing"
           : "the program runs once; if that run does not show a gain, it runs again " + whole_runs_of(asked) +
                 ", in one mode per run");
   if (!asked.whole_runs) {
@@ -344,7 +344,7 @@ outcome try_move(const options& asked) {
   }
   const move_list rules = move_list::parse(list, asked.list.empty() ? "the list" : asked.list);
   if (rules.rules().empty()) {
-    say("the list names no kernel: name the kernels to move with --remote=REGEX");
+    say("the list does not name any kernel: name the kernels to move with --remote=REGEX");
     return {};
   }
   refuse_unsafe(asked, rules);

@@ -54,7 +54,8 @@ class command_line {
     app_.add_flag("--check", out.check, "watch: warn if a kernel to move may synchronize with another kernel (the default)");
     app_.add_flag_callback(
         "--no-check", [&out] { out.check = false; }, "watch: skip this check; applying the list then needs --force");
-    app_.add_flag("--force", out.force, "try, apply: accept a list that was not checked, or one that the check warns about");
+    app_.add_flag("--force", out.force,
+                  "try, apply: accept a list that was not checked, or for which the check issued warnings");
     app_.add_option("--output", out.output, "the folder for the reports of watch, try and run (default: membar-domains)")
         ->type_name("FOLDER");
     app_.add_option("--format", format_,
@@ -160,9 +161,9 @@ std::string usage() {
          "Finds kernels whose stores to other devices delay other kernels, and runs them in another memory "
          "synchronization\ndomain. The program itself is not changed.\n"
          "\n"
-         "  watch   reports which kernels ran at the same time and what that cost the others; writes a timeline and a list to "
+         "  watch   reports which kernels overlapped and by how much this delayed the others; writes a timeline and a list to "
          "apply\n"
-         "  try     measures the gain: runs the listed kernels as they are, moved, and with a domain map that changes nothing, "
+         "  try     measures the gain: runs the listed kernels unmoved, moved, and with a domain map that changes nothing, "
          "in turns\n"
          "  apply   runs the program with the listed kernels moved\n"
          "  run     does all of this in one run: watches for some seconds, tries to move the kernels that pass the check, and "

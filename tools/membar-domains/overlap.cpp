@@ -430,7 +430,7 @@ bool overlap_report::distinguished() const {
 
 std::string sentence(const overlap_report& report) {
   if (report.remote.empty()) {
-    return "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.";
+    return "No kernel in the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.";
   }
   if (!report.distinguished()) {
     return about_names(report);
@@ -456,7 +456,7 @@ std::string sentence(const overlap_report& report) {
       report.to_host() ? " These are stores to the host: in measurements, another domain recovered 0 to 0.63 of such a delay, "
                          "and less if the delayed kernels access more memory; membar-domains try measures the gain "
                          "here. The copy engine (cudaMemcpyAsync) does not delay kernels: use it to move the data."
-                       : " membar-domains try measures how much of this delay moving it to another domain recovers.";
+                       : " membar-domains try measures how much of this delay a move to another domain recovers.";
   if (report.held_up_count == 0 && report.unknown == 0) {
     return "Kernels ran concurrently with " + names.text +
            ", but none of their recorded boundaries took longer. If the program is limited by the host's launch rate, "
@@ -482,7 +482,8 @@ std::string table(const overlap_report& report, std::size_t rows) {
     out += "  " + left(short_name(r.name), 44) + right(grouped(r.count), 9) + " times" + right(fixed(r.total_ms, 2), 11) +
            " ms, " + fixed(r.shared_ms, 2) + " ms concurrent with others  (" + r.why +
            (r.near == 0 ? "" : "; " + grouped(r.near) + " more launches have no such pointer") +
-           (r.distinguished ? "" : "; not known which launches have it") + (r.already_isolated ? "; already isolated" : "") +
+           (r.distinguished ? "" : "; it is not known which launches have one") +
+           (r.already_isolated ? "; already isolated" : "") +
            (r.fills == 0 ? "" : "; " + grouped(r.fills) + " fill the device") + ")\n";
   }
   out += "\n" + left("boundary of", 34) + left("to", 34) + left("in", 8) + right("concurrent", 12) + right("alone", 9) +

@@ -76,9 +76,9 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
     int native = 0;
     membar::check(cudaDeviceGetAttribute(&native, cudaDevAttrHostNativeAtomicSupported, device.ordinal));
     if (native == 0) {
-      throw model::error(
-          update + " atomically updates a location that a host thread writes, but " + device.name +
-          " has no native atomics on host memory: outcomes with lost updates would reveal nothing about memory order");
+      throw model::error(update + " atomically updates a location that a host thread writes, but " + device.name +
+                         " does not support native atomics on host memory: outcomes with lost updates would reveal nothing "
+                         "about memory order");
     }
   }
 }
@@ -174,7 +174,7 @@ struct test_pair {
       out += std::to_string(count) + " instances " + what + "\n";
     }
   };
-  line(folded.unfinished, "left a loop after " + std::to_string(jump_limit) + " iterations and have no outcome");
+  line(folded.unfinished, "left a loop after " + std::to_string(jump_limit) + " iterations and produced no outcome");
   line(folded.unknown, "did not report how a thread ended: the engine or the hardware failed");
   line(folded.strayed, "accessed an address outside every location, which the model forbids");
   return out;

@@ -982,7 +982,7 @@ class kernel_decoder {
     }
     if (i.code == op::async_copy && i.group == async_group::copies) {
       if (i.by[2].kind != source_operand::kind_t::constant || (i.by[2].low != 4 && i.by[2].low != 8 && i.by[2].low != 16)) {
-        refuse(s, quote(s.opcode) + " copies 4, 8 or 16 bytes");
+        refuse(s, quote(s.opcode) + " can copy only 4, 8 or 16 bytes");
       }
       i.bytes = static_cast<std::uint8_t>(i.by[2].low);
     }

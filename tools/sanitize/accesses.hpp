@@ -102,7 +102,7 @@ class memory_events {
       if (!c.is_in_cluster(a.address) || (i.own_block && other)) {
         fail(l, check_status::undefined,
              other && i.own_block
-                 ? "'" + i.text + "' of thread " + out_.number_of(l) + " may access only its own block's shared memory, not " +
+                 ? "'" + i.text + "' of thread " + out_.number_of(l) + " can access only its own block's shared memory, not " +
                        out_.place(l, a.address)
                  : "thread " + out_.number_of(l) +
                        " accesses the shared memory of a block outside its cluster: " + out_.place(l, a.address),

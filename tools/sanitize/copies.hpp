@@ -322,7 +322,7 @@ class asynchronous_operations {
                out_.place(l, a.address) +
                (o == nullptr               ? ", which are outside of every object"
                 : a.address % a.bytes != 0 ? ", which are not aligned"
-                                           : ", which are constant"),
+                                           : ", which are in constant memory"),
            {&l, a.address});
       return &s;
     }

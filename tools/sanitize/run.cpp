@@ -623,7 +623,7 @@ class schedule_run {
     std::string text = "threads wait, and no other thread can end their wait";
     if (limited) {
       const launch_run& l = *stuck.front()->home->launch;
-      text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
+      text += ": the device can hold only " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
               " blocks at once, and these blocks wait for the others";
     }
     out_.hang(text, stuck);

@@ -216,7 +216,7 @@ class driver {
   void find(Function& f, const char* name) {
     void* const found = dlsym(library_, name);
     if (found == nullptr) {
-      throw no_gpu(std::string("the CUDA driver has no ") + name + "; update the driver");
+      throw no_gpu(std::string("the CUDA driver does not provide ") + name + ": update the driver");
     }
     std::memcpy(&f, &found, sizeof f);
   }

@@ -335,7 +335,7 @@ void require_order(const std::vector<membar_witness::launch>& all) {
       const std::string names = "the launch of '" + check::source_name(l.kernel) + "' comes after the launch of '" +
                                 check::source_name(model::at(all, before).kernel) + "'";
       if (mine.count(before) == 0) {
-        throw model::error("witness: " + names + " and is the dependent of a third launch: put the third launch after '" +
+        throw model::error("witness: " + names + " and depends on a third launch: put the third launch after '" +
                            check::source_name(model::at(all, before).kernel) + "' as well");
       }
       if (l.dependent_on < 0 && model::at(recorded_by, before) > k) {
@@ -369,7 +369,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     if (r.dependent) {
       if (r.after.empty()) {
         throw model::error("witness: a dependent launch of '" + r.kernel->name +
-                           "' has no launch to depend on: give it 'stream' or 'after'");
+                           "' has no launch to depend on: add 'stream' or 'after' to its line");
       }
       l.dependent_on = r.after.back();
     }

@@ -75,7 +75,7 @@ class body_reader {
       }
     }
     if (tokens_.empty()) {
-      throw model::error("the PTX has no kernel " + kernel + ": name one that it defines");
+      throw model::error("the PTX does not define the kernel " + kernel + ": name one that it defines");
     }
     first_line_ = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin_), '\n'));
     read_head();

@@ -252,7 +252,7 @@ class Adopted(unittest.TestCase):
             self.adopted_memory(Tensor(0))
         sys.modules["torch.distributed._symmetric_memory"] = None
         del self.dist._symmetric_memory
-        with self.assertRaisesRegex(RuntimeError, "has no symmetric memory"):
+        with self.assertRaisesRegex(RuntimeError, "does not provide symmetric memory"):
             self.adopted_memory(Tensor(0))
 
 

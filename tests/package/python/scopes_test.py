@@ -155,7 +155,7 @@ class Scopes(unittest.TestCase):
 
     def test_what_cannot_persist_is_refused(self):
         for array, arguments, sentence in (
-                (Array((64 * MIB,)), {}, f"the array has {256 * MIB} bytes, but the largest window on device 0 has {128 * MIB}"),
+                (Array((64 * MIB,)), {}, f"the array has {256 * MIB} bytes, but the largest window on device 0 is {128 * MIB} bytes"),
                 (Array((4,)), {"hit_ratio": 1.5}, "the hit ratio is 1.5: use a value above 0 and at most 1"),
                 (Array((0, 4)), {}, "the array is empty"),
         ):

@@ -45,7 +45,8 @@ void detach_cupti() {
     nanosleep(&pause, nullptr);
   }
   session::get().complain(
-      "CUPTI could not be detached because kernels were always running: the program stays slower than without membar-domains");
+      "CUPTI could not be detached because kernels were always running: the program remains slower than without "
+      "membar-domains");
 }
 
 /// For `run`: follows the command's requests until the process ends.

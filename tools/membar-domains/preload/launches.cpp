@@ -81,7 +81,8 @@ bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parame
   std::array<CUlaunchAttribute, most_attributes> attributes;
   if (launch_with_attributes == nullptr || config.numAttrs >= most_attributes) {
     of.complain(
-        "a listed kernel could not be moved: the driver has no cuLaunchKernelEx, or the launch already has 32 attributes");
+        "a listed kernel could not be moved: the driver does not provide cuLaunchKernelEx, or the launch already has 32 "
+        "attributes");
     of.state().refused.fetch_add(1, std::memory_order_relaxed);
     return false;
   }

@@ -3,7 +3,7 @@
 
 * `include_path()`, `cmake_path()`: the folders of the C++ headers and of the CMake package.
 * `sync_domain`, `persisting`: set the memory synchronization domain, or an L2 access-policy window, for all kernels that a `with` block
-  launches into a stream, including kernels from other libraries. Both need only the CUDA driver, and compile nothing.
+  launches into a stream, including kernels from other libraries. Both need only the CUDA driver and do not compile any code.
 * `domains.auto()`: runs the calling program under `membar-domains run`.
 * `record`, `check`: check the program's kernels against the memory model with the command membar-check; `pytest --membar` does this for
   tests.

@@ -115,7 +115,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
     Every process in the group must call it with a tensor of the same size. No other code may use the tensor while it is adopted, and the
     caller must keep the tensor alive. If not all processes join a collective call on the C++ side within `seconds`, that call and every later
     call raise TimeoutError. If a rank has left, because it ended or deleted the memory and the objects that use it, the call raises
-    RuntimeError within a second. adopted_memory itself raises RuntimeError if PyTorch has no symmetric memory, or if loads and stores cannot
+    RuntimeError within a second. adopted_memory itself raises RuntimeError if PyTorch does not provide symmetric memory, or if loads and stores cannot
     reach every process's memory. It raises ValueError if the tensor is not in symmetric memory.
     """
     try:
@@ -123,7 +123,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         import torch.distributed._symmetric_memory as symm_mem
         from torch.distributed import distributed_c10d
     except ImportError as why:
-        raise RuntimeError(f"membar: this PyTorch has no symmetric memory ({why}): install PyTorch 2.6 or newer with CUDA") from why
+        raise RuntimeError(f"membar: this version of PyTorch does not provide symmetric memory ({why}): install PyTorch 2.6 or newer with CUDA") from why
     if not dist.is_initialized():
         raise RuntimeError("membar: adopted_memory needs a process group: call torch.distributed.init_process_group first")
     group = dist.group.WORLD if group is None else group

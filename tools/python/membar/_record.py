@@ -156,7 +156,7 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink
 
     `kernels` is an extended regular expression that selects kernels by name. Without it, all kernels are selected if `all` is true, and
     otherwise the kernels whose PTX synchronizes. Without `contents`, memory contents are not recorded. With `unknown_floats`, words of the
-    contents that may be floats become unknown values. With `shrink`, launches that are too large to explore get fewer blocks, if possible.
+    contents that may be floats become unknown values. With `shrink`, launches that are too large to explore are recorded with fewer blocks, if possible.
     `limit` is the maximum number of bytes to write; 0 means 1 GiB. The recording is written to `folder`, or to a temporary folder that is
     removed when the interpreter exits.
     """

@@ -64,7 +64,7 @@ def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-
             count = sync_domain_count(_device_of_stream(handle))
             for each in ids:
                 if not 0 <= each < count:
-                    raise ValueError(f"membar: the map has the physical domain {each}, but the device has {count} synchronization "
+                    raise ValueError(f"membar: the map contains physical domain {each}, but the device has {count} synchronization "
                                      f"domain{'s' if count != 1 else ''}: use ids from 0 to {count - 1}")
             value = _driver.AttributeValue(memSyncDomainMap=_driver.DomainMap(*ids))
             stack.enter_context(_driver.stream_attribute(handle, _driver.ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, value, remedy))
@@ -169,7 +169,7 @@ def persisting(array, *, stream=None, hit_ratio=None):
     if largest == 0:
         raise ValueError(f"membar: device {device} cannot set aside L2: use a GPU of compute capability 8.0 or newer that is not a MIG instance")
     if size > largest_window:
-        raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} has {largest_window}: pass the most frequently used part")
+        raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} is {largest_window} bytes: pass the most frequently used part")
     ratio = min(1.0, largest / size) if hit_ratio is None else float(hit_ratio)
     if hit_ratio is None and int(ctypes.c_float(ratio).value * size) > largest:
         ratio *= 1 - 2**-22  # rounding to float must not exceed the set-aside
