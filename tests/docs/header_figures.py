@@ -398,7 +398,7 @@ SAYS = {
     "docs/headers/read_only.md": {
         "within {} % of a plain load's, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
     "docs/headers/aggregated.md": {
-        "at such an address | plain: aggregation takes {} to {} times as long |": lambda r: [fixed(1 / each, 1) for each in (
+        "at such an address | plain, because aggregation takes {} to {} times as long |": lambda r: [fixed(1 / each, 1) for each in (
             r.cases(CONTENTION)["fetch_max/f32/relaxed/shared/aggregated"]["membar_ratio"],
             r.cases(CONTENTION)["add/u32/relaxed/shared/aggregated"]["membar_ratio"])],
     },
@@ -501,7 +501,7 @@ SAYS = {
             PUBLISHER, *(f"latency/{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4")), key="p50_cycles"),
         "the iteration takes {} cycles: the two parts": pace("by_lane/warps:4/lag:16/none")},
     "docs/headers/window_planning.md": {
-        "a hundred runs of the kernel or more | {} to {}, never": of_the_sweep("tuned"), "| `l2_plan`, no runs | {} to {} |": of_the_sweep("plan")},
+        "which runs the kernel a hundred times or more | {} to {}, never": of_the_sweep("tuned"), "| `l2_plan`, which does not run the kernel | {} to {} |": of_the_sweep("plan")},
     "docs/patterns/barriers.md": {
         "takes {} ns for 128 threads and {} ns for 1,024": at(
             "h200/mbarrier_latency", *(f"mbarrier_latency/block/{n}_threads/syncthreads" for n in (128, 1024)))},
