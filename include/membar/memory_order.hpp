@@ -34,14 +34,14 @@ using acq_rel_t = memory_order_constant<memory_order::acq_rel>;
 /// The type of `seq_cst`.
 using seq_cst_t = memory_order_constant<memory_order::seq_cst>;
 
-/// Atomic, but ordered only with other accesses to the same location.
+/// The operation is atomic, but it is ordered only relative to other accesses to the same location.
 MEMBAR_CONSTANT relaxed_t relaxed{};
 /// Later accesses stay after the operation: the reader's half of synchronization.
 MEMBAR_CONSTANT acquire_t acquire{};
 /// Earlier accesses, including those that this thread has observed, stay before the operation: the writer's half of
 /// synchronization.
 MEMBAR_CONSTANT release_t release{};
-/// Both halves, for operations that read and write, and for fences.
+/// Acquire and release, for operations that both read and write, and for fences.
 MEMBAR_CONSTANT acq_rel_t acq_rel{};
 /// Acquire, release or both, as the operation allows. In addition, all such operations have a single order on which all threads
 /// in scope agree.

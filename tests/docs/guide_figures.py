@@ -401,7 +401,7 @@ SAYS = {
         "memory, where a lookup takes {} cycles without [bank conflicts](#shared-memory), and a few more if two or four lanes access the same bank. Constant memory is the "
         "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,
         "For reads that use none of these, textures are slower: {} cycles, compared with {} for a plain load from L1.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
-        "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines slows them down to {} TB/s.": lambda r: [
+        "a region of up to 48 MiB: the reads reach {} TB/s with the set-aside and {} TB/s without it. A set-aside that is full of other lines slows them down to {} TB/s.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
         "a plain copy runs at {} TB/s instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
         "With a set-aside, the window that `tune_window` chooses reaches {} to {} times the speed of the best of 24 windows.": of_the_best,
@@ -428,17 +428,17 @@ SAYS = {
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
     },
     "docs/older_notes.md": {
-        "An access takes {} cycles if all lanes use the same index and the table has at most 2 KiB; with a larger table, it takes {}. In a chain of register "
-        "operations, each takes {}. An access to shared memory takes {}, at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 different "
+        "An access takes {} cycles if all lanes use the same index and the table has at most 2 KiB; with a larger table, it takes {} cycles. In a chain of register "
+        "operations, each takes {} cycles. An access to shared memory takes {} cycles at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 different "
         "indices in a warp, an access to constant memory takes {} cycles.": lambda r: [
             short(constant(r, 1, 1, 2, "constant")), short(constant(r, 1, 1, 64, "constant")), short(cycles(r, "register", 0)),
             short(cycles(r, "shared", 64)), short(constant(r, 32, 1, 2, "constant"))],
-        "A read-only load from L1 takes {} cycles, and a plain load {}. A gather from 64 KiB reached {} GB/s with `__ldg` and {} GB/s with plain loads.": lambda r: [
+        "A read-only load from L1 takes {} cycles, and a plain load takes {} cycles. A gather from 64 KiB reached {} GB/s with `__ldg` and {} GB/s with plain loads.": lambda r: [
             short(cycles(r, "read_only", 64)), short(cycles(r, "global", 64)), short(read_only(r, "fits_l1/gather/raw_ldg")),
             short(read_only(r, "fits_l1/gather/plain"))],
-        "A texture fetch takes {} cycles where a plain load takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "A texture fetch takes {} cycles, and a plain load takes {} cycles.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
         "the best window made a kernel up to {} times as fast as no window.": lambda r: [gain(r, "1.0", "tuned")],
-        "The same kernel took {} µs with nothing set aside. With the set-aside, it took {} µs without a window, and {} µs with the best one.": lambda r: [
+        "The same kernel took {} µs with nothing set aside. With the set-aside, it took {} µs without a window, and {} µs with the best window.": lambda r: [
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
         "A region of 40 MiB is read repeatedly at {} TB/s with nothing set aside, and at {} TB/s with an idle set-aside of 37.5 MiB. If the set-aside is "
         "full of other lines, the rate is {} TB/s.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
@@ -450,12 +450,12 @@ SAYS = {
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
         "A kernel with such a region was still {} times as fast as without a window. With the ratio at which the lines fit, it was {} times as fast.": lambda r: [
             gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
-        "In that case, merging by hand changes the speed by a factor of {}, because there is nothing left to gain. For float additions at such an address, the factor is {}, "
-        "for integer maxima {}, and for additions to an address that the compiler does not know {}.": lambda r: [
+        "In that case, merging by hand changes the speed by a factor of {}, because there is nothing left to gain. The factor is {} for float additions at such an address, "
+        "{} for integer maxima, and {} for additions to an address that the compiler does not know.": lambda r: [
             aggregation(r, "fetch_add/u32/relaxed/global/used/known"), aggregation(r, "fetch_add/f32/relaxed/global/used/known"),
             aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
             aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
-        "A load from L2 takes {} cycles, and a `fetch_add` in L2 takes {}. All threads together performed {} `fetch_add`s per nanosecond on objects of "
+        "A load from L2 takes {} cycles, and a `fetch_add` in L2 takes {} cycles. All threads together performed {} `fetch_add`s per nanosecond on objects of "
         "their own, compared with {} loads. On a single object, they performed {} per nanosecond.": lambda r: [
             level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
             level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
@@ -464,7 +464,7 @@ SAYS = {
             level(r, f"histogram/256_bins/{arm}", "values_per_ns") for arm in ("privatized", "direct")],
         "A kernel with 96 live values took {} µs with 512 threads per multiprocessor and no spills. With 2,048 threads and 32 registers, it took "
         "{} µs.": lambda r: [spilled(r, 2), spilled(r, 8)],
-        "A second plain load of a line takes {} cycles, because L1 holds the line. A load that bypasses L1 takes {}": lambda r: [
+        "A second plain load of a line takes {} cycles, because L1 holds the line. A load that bypasses L1 takes {} cycles": lambda r: [
             short(cycles(r, "mapped", 4)), short(cycles(r, "mapped_past_l1", 64 * 1024))],
         "On an idle device, it costs {} ns.": lambda r: [short(fence(r, "block", "seq_cst", "idle"))],
         "A fence at system scope takes {} ns on an idle device. During saturating NVLink stores on its multiprocessor, it took {} µs.": lambda r: [

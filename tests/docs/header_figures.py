@@ -388,7 +388,7 @@ SAYS = {
         "takes {} to {} ns, and a fence for all state spaces takes {} to {} ns.": proxy_fences,
         "also takes {} times as long in another block's memory": at(
             "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
-        "takes {} ns, and {} ns in hand-written PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
+        "takes {} ns with membar and {} ns in hand-written PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
     "docs/memory_guide.md": {
         "Plain loads hit L1 up to {} KiB": lambda r: [largest_at_first(r, "global")],
         "Constant loads hit the first-level constant cache up to {} KiB.": lambda r: [largest_at_first(r, "constant")],

@@ -98,7 +98,7 @@ def one(victim, base, noise, same, separate=None, **more):
 class Ranking(Scratch):
     def test_the_headline_has_one_number_what_loses_it_and_what_to_change(self):
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 11000, 4000))
-        self.assertEqual(found.headline(), "10.0 µs is lost at each end of a kernel in a graph during saturating NVLink stores.")
+        self.assertEqual(found.headline(), "10.0 µs is lost at the end of each kernel in a graph during saturating NVLink stores.")
         self.assertEqual(len(re.findall(r"\d[\d.,]*", found.headline())), 1)
         self.assertTrue(found.change().startswith("Move the kernels that cause this traffic to a separate memory synchronization domain"))
 
@@ -139,11 +139,11 @@ class Ranking(Scratch):
             self.assertEqual(len(self.findings_of(one(GRAPH, 1000, NVLINK, same)).shown), count)
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 1030))
         self.assertEqual(found.headline(), "Nothing needs to change: every known operation waits at most 1.03 times as long during foreign traffic.")
-        self.assertEqual(found.remarks, ["Not delayed: ends of kernels."])
+        self.assertEqual(found.remarks, ["Not delayed: kernel boundaries."])
 
     def test_says_if_nothing_was_measured_and_why(self):
         for made, said in ((Synthetic().waived(BOUNDARY, "none", "alone", "no GPU"), "Nothing was measured: no GPU."),
-                           (Synthetic(), "Nothing was measured, the file contains no case."),
+                           (Synthetic(), "Nothing was measured: the file contains no cases."),
                            (Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000), "Nothing was measured both alone and during foreign traffic, "
                             "so there is no interference to report.")):
             self.assertEqual(self.findings_of(made).headline(), said)
@@ -257,14 +257,14 @@ class Spread(Scratch):
             found = self.findings_of(made)
             self.assertEqual(len(found.shown), int(known))
             self.assertEqual(found.headline() == "Nothing is known: every ratio's spread exceeds 5 %.", not known)
-            self.assertEqual(any(remark.startswith("Not known: 1 of 1 ratio, ") for remark in found.remarks), not known)
+            self.assertEqual(any(remark.startswith("1 of 1 ratio is not known, ") for remark in found.remarks), not known)
             self.assertEqual(">?<" in chart.overview(found.results, None), not known)
 
     def test_a_gain_spread_by_more_than_five_per_cent_is_said_to_be_not_known(self):
         made = one(BOUNDARY, 1000, NVLINK, 9000).case(BOUNDARY, NVLINK, "separate", 2000, spread=0.06)
         shown = self.findings_of(made).shown[0]
-        self.assertIn("in a separate domain: not known (spread by 6 %)", shown.text())
-        self.assertIn("Whether a separate domain for this traffic helps is not known.", shown.remedy()[0])
+        self.assertIn("in a separate domain is not known (spread by 6 %)", shown.text())
+        self.assertIn("It is not known whether a separate domain for this traffic helps.", shown.remedy()[0])
         self.assertIn("2.00 µs ?", chart.finding(shown, self.load(made), None))
 
     def test_intervals_count_where_the_file_has_them(self):
@@ -526,7 +526,7 @@ class Publisher(Scratch):
     def test_what_to_do_about_system_scope_says_what_a_publisher_recovers(self):
         made = one(SYSTEM, 600, NVLINK, 9000, 9000).write(self.path("in.json"))
         self.run_report("--input", made, "--output-dir", self.output, "--publisher", self.write(json.dumps(published()), "publisher.json"))
-        self.assertIn("With a publisher warp, 4 publishing warps per block compute faster: 12× during saturating NVLink stores.", self.page())
+        self.assertIn("If 4 warps per block publish through a publisher warp, they compute 12× as fast during saturating NVLink stores.", self.page())
         self.assertIn("](publisher.svg)", self.page())
 
     def test_the_sentence_goes_from_the_greatest_gain_on_and_leaves_controls_and_what_gains_nothing_out(self):
@@ -539,7 +539,7 @@ class Publisher(Scratch):
                         other["p50_cycles"] *= factor
                     result["benchmarks"].append(other)
         said = self.said_of(result)
-        self.assertIn("faster: 24× during saturating stores to host memory and 12× during saturating NVLink stores.", said)
+        self.assertIn("compute 24× as fast during saturating stores to host memory and 12× as fast during saturating NVLink stores.", said)
         self.assertNotRegex(said, "local|NCCL")
 
     def test_the_sentence_is_of_one_number_of_warps(self):
@@ -547,7 +547,7 @@ class Publisher(Scratch):
         for entry in result["benchmarks"]:
             if entry["name"].startswith("pace/release/warps:1/nvlink"):
                 entry["p50_cycles"] *= 5  # This is 60 times the publisher's time.
-        self.assertIn("12× during saturating NVLink stores", self.said_of(result))
+        self.assertIn("12× as fast during saturating NVLink stores", self.said_of(result))
 
     def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
         page = self.report_with(published())[1]
@@ -575,7 +575,7 @@ class Publisher(Scratch):
         for i, entry in enumerate(result["benchmarks"]):
             if entry["name"].startswith("pace/release/warps:4/nvlink"):
                 entry["p50_cycles"] *= 1 + 0.1 * (i % 3)
-        self.assertNotIn("faster", self.said_of(result))
+        self.assertNotIn("as fast", self.said_of(result))
 
     def test_no_gain_is_said(self):
         self.assertIn("A publisher warp per block recovers no time here.", self.said_of(published(1.0)))
@@ -633,7 +633,7 @@ class Script(Scratch):
         self.assertEqual(self.text("arguments").splitlines(), [
             "--benchmark_out=%s/fence_interference.json" % self.output, "--benchmark_out_format=json",
             "--csv=%s/fence_interference.csv" % self.output, "--all", "--benchmark_filter=a b"])
-        for part in ("report: %s/report.html" % self.output, " is lost at each ", "measuring with bench"):
+        for part in ("report: %s/report.html" % self.output, " is lost at ", "measuring with bench"):
             self.assertIn(part, done.stdout)
 
     def test_draws_the_recorded_file_where_nothing_was_measured(self):

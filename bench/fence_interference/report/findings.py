@@ -13,19 +13,19 @@ LIMIT = 1.0 + control_rules.TOLERANCE  # A ratio below this counts as no wait an
 _QUEUE = "kernel_boundary.shared_queue"
 # (name, what waits, the names of the victims, the advice if no domain helps)
 FAMILIES = (
-    ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
-     "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
-    ("system", "fences and release stores at system scope", re.compile(r"(fence|release_store)\.system\..*"),
+    ("kernel_boundary", "kernel boundaries", re.compile(r"kernel_boundary\.(stream|graph)"),
+     "Launch fewer and longer kernels while this traffic runs, or pace the traffic."),
+    ("system", "system-scope fences and release stores", re.compile(r"(fence|release_store)\.system\..*"),
      "Keep these operations off the critical path: execute one fence for many stores, or let one publisher warp per block execute "
      "the fences (`membar/sync/publisher.cuh`)."),
-    ("device", "fences and release stores at device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
+    ("device", "device-scope and cluster-scope fences and release stores", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
      "Keep the kernels that cause this traffic on separate SMs, or pace them; execute one fence for many stores."),
-    ("block", "fences at block scope", re.compile(r"fence\.block\..*"),
-     "These fences order only one block's accesses and need not wait for this traffic: keep the kernels that cause the traffic on separate SMs."),
+    ("block", "block-scope fences", re.compile(r"fence\.block\..*"),
+     "Keep the kernels that cause this traffic on separate SMs: a block-scope fence orders only its own block's accesses, and need not wait for this traffic."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "Acquire loads are delayed by contention in the memory system, not by memory ordering: keep this traffic on separate SMs, and poll less often."),
-    ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
-     "Create another stream: streams are assigned to the hardware queues in turn, and no domain helps against a shared queue."))
+     "Keep this traffic on separate SMs, and poll less often. Acquire loads are delayed by contention in the memory system, not by memory ordering."),
+    ("queue", "kernels in a stream that shares a hardware queue with NCCL's stream", re.compile(re.escape(_QUEUE)),
+     "Create another stream: CUDA assigns streams to the hardware queues in turn, and domains do not remove the delay on a shared queue."))
 _DOMAINS_HELP = ("kernel_boundary", "device")  # Operations that wait for the stores of one domain.
 
 
@@ -55,8 +55,8 @@ class Effect:
     def given_back(self):
         return self.same - self.separate if self.lost and (self.relief or 0.0) > LIMIT else 0.0
 
-    def where(self):
-        return words.event(self.victim, self.noise)
+    def where(self, determiner="a"):
+        return words.event(self.victim, self.noise, determiner)
 
 
 class Finding:
@@ -74,12 +74,13 @@ class Finding:
 
     def text(self):
         worst = self.worst
-        said = (f"{words.sentence_case(worst.where())}: {time(worst.same)} instead of {time(worst.alone)}, "
-                f"{words.times(worst.interference)}.")
+        event, place = worst.where()
+        said = (f"{words.sentence_case(event)} takes {time(worst.same)} instead of {time(worst.alone)} "
+                f"({words.times(worst.interference)}) {place}.")
         if worst.relief is not None:
-            said += f" With this traffic in a separate domain: {time(worst.separate)}."
+            said += f" With this traffic in a separate domain, it takes {time(worst.separate)}."
         elif worst.relief_unknown and self.name in _DOMAINS_HELP:
-            said += f" With this traffic in a separate domain: not known ({_apart(worst.relief_spread)})."
+            said += f" Its time with this traffic in a separate domain is not known ({_apart(worst.relief_spread)})."
         own = [effect for effect in self._all if effect.victim.endswith(".own_sm") and effect.noise == worst.noise]
         if worst.victim.endswith(".shared_sm") and own and all((effect.interference or 9.0) <= LIMIT for effect in own):
             said += " On an SM without this traffic, this delay does not occur."
@@ -89,13 +90,14 @@ class Finding:
         """Returns the advice, which may include a domain."""
         best = max(self._all, key=lambda effect: effect.given_back)
         if best.given_back:
-            said = ("Move the kernels that cause this traffic to a separate memory synchronization domain, by setting it on their launches "
-                    f"or their stream (`membar::sync_domain::remote`). Measured with this change: {time(best.separate)} instead of {time(best.same)} "
-                    f"for the {best.where()}.")
-            return said + ("" if best.separate <= LIMIT * best.alone else f" For the remaining delay: {self._advice[:1].lower()}{self._advice[1:]}"), True
+            said = ("Move the kernels that cause this traffic to a separate memory synchronization domain: set `membar::sync_domain::remote` "
+                    f"on their launches or their stream. With this change, {' '.join(best.where())} took {time(best.separate)} "
+                    f"instead of {time(best.same)}.")
+            return said + ("" if best.separate <= LIMIT * best.alone
+                           else f" To reduce the remaining delay, {self._advice[:1].lower()}{self._advice[1:]}"), True
         tried = [effect for effect in self._all if effect.lost]
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
-            return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
+            return f"{self._advice} It is not known whether a separate domain for this traffic helps.", False
         if any(effect.relief is not None for effect in tried):
             return f"{self._advice} Where the ratio could be measured, moving this traffic to a separate domain does not reduce the delay.", False
         return self._advice, False
@@ -143,9 +145,9 @@ class Findings:
             self.remarks.append("Before you separate two kernels, note that device scope does not order anything between two domains: while "
                                 "both kernels run, they must communicate at system scope.")
         if unknown:
-            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because the spread exceeds 5 %. The picture "
-                                "of all ratios shows question marks for them."
-                                + f" Whether time is lost at {words.listed(in_doubt, 'or')} is not known at all." * bool(in_doubt))
+            self.remarks.append(f"{len(unknown)} of {words.counted(measured, 'ratio')} {'is' if len(unknown) == 1 else 'are'} not known, because the "
+                                "spread exceeds 5 %. The picture of all ratios shows a question mark for each unknown ratio."
+                                + f" It is not known whether any time is lost at {words.listed(in_doubt, 'or')}." * bool(in_doubt))
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
         if calm:
@@ -159,10 +161,10 @@ class Findings:
             reasons = list(dict.fromkeys(case.waived for case in results.waived))
             if results.failed:
                 reasons.append(f"{words.counted(len(results.failed), 'case')} failed")
-            return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file contains no case'}."
+            return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ': the file contains no cases'}."
         if self.shown:
             worst = self.shown[0].worst
-            return f"{time(worst.lost)} is lost at each {worst.where()}."
+            return f"{time(worst.lost)} is lost at {' '.join(worst.where('each'))}."
         if not self._measured:
             return "Nothing was measured both alone and during foreign traffic, so there is no interference to report."
         if not self._highest:

@@ -61,11 +61,10 @@ def _required_section(results, decided):
     groups = requirements.groups(decided)
     if not groups:
         return ""
-    text = ("\n## Required and wasted waiting\n\nThe memory model, not the machine, determines what a victim must wait for. membar's "
-            "executable model determined, for every victim and arm, which earlier stores must be visible to a thread that synchronizes "
-            "with the victim.\n\n")
-    text += table(["victims", "noise in", "must wait for its own stores", "for the noise's stores",
-                   "for the noise's stores, if the victim had acquired a flag from the noise at device scope", "the same at system scope"],
+    text = ("\n## Required and wasted waiting\n\nThe memory model, not the machine, determines what a victim must wait for. For every victim and arm, membar's "
+            "executable model determined which earlier stores must be visible to a thread that synchronizes with the victim.\n\n")
+    text += table(["victims", "noise in", "must wait for its own stores", "must wait for the noise's stores",
+                   "would have to wait for the noise's stores if it had acquired a flag from the noise at device scope", "the same, at system scope"],
                   [[who, where, *["yes" if answer else "no" for answer in answers]] for who, where, answers in groups], 6)
     text += "\n\n" + requirements.sentence(decided) + "\n"
     rows, last = [], None
@@ -80,8 +79,8 @@ def _required_section(results, decided):
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
         last = victim
     if rows:
-        text += ("\nThe next table lists the cases in which the noise is known to have affected the victim (medians). The victim spends the time "
-                 "in the column \"alone\" on its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
+        text += ("\nThe next table lists the medians of the cases in which the noise is known to have affected the victim. The column \"alone\" shows "
+                 "the time that the victim spends on its own stores; the rest of its time is wasted. A separate domain recovers the part of the wait that would "
                  "be needed only if the victim had observed the noise. The remaining time is due to contention on the path to memory and, at system scope, to "
                  "a wait that domains cannot remove.\n\n")
         text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "remaining"],
@@ -102,10 +101,10 @@ def report(results, controls, found, pictures, recorded=None):
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])
     text += summary(found) + "\n\n"
-    text += ("To keep stores in order, a GPU waits until earlier stores have arrived, and it does not record which of them belong to your "
-             "kernel. Fences and the ends of kernels therefore also wait for the traffic of other kernels. A memory synchronization domain is "
+    text += ("To keep stores in order, a GPU waits until earlier stores have arrived. It does not record which kernel issued a store. "
+             "Fences and the ends of kernels therefore also wait for the traffic of other kernels. A memory synchronization domain is "
              "a number that a launch or a stream attaches to its stores. With domains, fences at device scope wait only for stores in their "
-             "own domain.\n\nBelow, the **victim** is the operation that is timed, the **noise** is the background load, and the **arm** is the choice of "
+             "own domain.\n\nBelow, the **victim** is the operation that is timed, the **noise** is the background load, and the **arm** specifies "
              "the domains in which the victim and the noise run.\n\n")
     if found.shown or found.remarks:
         text += "## Findings\n\n"
@@ -137,7 +136,7 @@ def report(results, controls, found, pictures, recorded=None):
     if results.one_domain:
         text += " This GPU has one memory synchronization domain: there is no separate domain, and therefore no relief and no residual."
     text += (" Interval is the relative width of the 95 % confidence interval for the median; spread is the relative range of the repetitions' medians. "
-             "A ratio is known if the combined interval of its two cases (the root of the sum of the squares) is at most 5 %. If a file "
+             "A ratio is known if the combined interval of its two cases (the square root of the sum of their squares) is at most 5 %. If a file "
              "has no intervals, the spreads are used instead.\n")
     text += _required_section(results, recorded[1] if recorded and recorded[1] is not None else results)
     for family, title, what in words.FAMILIES:

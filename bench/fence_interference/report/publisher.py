@@ -90,13 +90,13 @@ def sentence(figures):
     if not gains:
         return " A publisher warp per block recovers no time here."
 
-    return " With a publisher warp, %d publishing warps per block compute faster: %s." % (
-        warps, words.listed("%s during %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
+    return " If %d warps per block publish through a publisher warp, they compute %s." % (
+        warps, words.listed("%s as fast during %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
 
 
 def section(figures, picture):
     text = ("\n## Publisher\n\nThe table shows the cycles per iteration (p50) of a warp that computes, stores and publishes to the host: "
-            "without publishing, publishing with a release at system scope in every warp, and publishing through the block's publisher warp (lag at most %d). "
+            "without publishing, with a system-scope release in every warp, and through the block's publisher warp (lag at most %d). "
             "Gain is release/publisher. Kept is the pace of a block with a publisher during the noise, divided by its pace without noise. "
             "Latency is the time from publishing until the signal is stored.\n\n" % USUAL_LAG)
     if picture:
@@ -117,8 +117,8 @@ def section(figures, picture):
                    "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
-        text += ("\nIf one lane publishes instead of the whole warp, an iteration with %d warps per block takes %s to %s cycles during these "
-                 "noises, because the lane and the rest of the warp stay diverged from then on.\n"
+        text += ("\nIf one lane publishes instead of the whole warp, an iteration with %d warps per block takes %s to %s cycles under these "
+                 "loads, because the lane and the rest of the warp remain diverged afterwards.\n"
                  % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
     if len(lags) > 1:

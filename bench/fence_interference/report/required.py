@@ -38,7 +38,7 @@ def sentence(decided):
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
-        return "Some victims must wait for the noise although they have not observed it: see the column about the noise's stores."
+        return "Some victims must wait for the noise although they have not observed it: see the column \"for the noise's stores\"."
     text = ("No victim in the bench has to wait for the noise, because no victim has observed the noise's stores. Any time beyond the "
             "victim's time without noise is wasted. The hardware does not record which stores a thread has observed, so a victim "
             "that publishes waits in case it has observed the noise.")

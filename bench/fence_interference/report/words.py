@@ -57,22 +57,23 @@ def victim_row(victim):
     return " · ".join(parts[1:-1] + [{"own_sm": "own SM", "shared_sm": "shared SM"}[parts[-1]]])
 
 
-def event(victim, noise):
-    """Returns what happens during the noise, within a sentence: 'fence (acq_rel) at device scope that shares an SM with paced NVLink
-    stores'."""
+def event(victim, noise, determiner="a"):
+    """Returns one event and the conditions under which it occurs, each as a part of a sentence: ('the end of each kernel in a graph',
+    'during paced NVLink stores'). `determiner` precedes the event's noun."""
     operation, kind, *rest = victim.split(".")
     if operation == "kernel_boundary":
-        what = {"stream": "that was launched into a stream", "graph": "in a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
-        return f"end of a kernel {what[kind]} during {traffic(noise)}"
+        what = {"stream": "that is launched into a stream", "graph": "in a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
+        return f"the end of {determiner} kernel {what[kind]}", f"during {traffic(noise)}"
     order = f" ({rest[0]})" if len(rest) == 2 else ""
-    place = {"own_sm": "on another SM than", "shared_sm": "that shares an SM with"}[rest[-1]]
-    return f"{operation.replace('_', ' ')}{order} at {kind} scope {place} {traffic(noise)}"
+    place = {"own_sm": f"during {traffic(noise)} on other SMs", "shared_sm": f"on an SM that also executes {traffic(noise)}"}[rest[-1]]
+    return f"{determiner} {kind}-scope {operation.replace('_', ' ')}{order}", place
 
 
 def traffic(noise):
     """Returns the noise within a sentence: 'saturating NVLink stores'."""
     kind, _, pace = noise.partition(".")
-    return f"{pace} {'NCCL all-reduces' if kind == 'nccl' else NOISE[kind]}".strip()
+    kinds = {**NOISE, "nccl": "NCCL all-reduces", "nvlink_both": "NVLink stores in both directions"}
+    return f"{pace} {kinds[kind]}".strip()
 
 
 def noise_name(noise):
