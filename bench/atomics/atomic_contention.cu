@@ -285,7 +285,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
     all.push_back({"fetch_add/u32/relaxed/distributed_shared", of_both_blocks,
                    u32::distributed<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>, intrinsic_add<word>>(),
                    most_blocks});
-    // membar uses a loop here, because the instruction of cuda::atomic_ref loses updates.
+    // membar uses a loop here, because the instruction that cuda::atomic_ref emits loses updates.
     all.push_back({"fetch_max/u64/relaxed/distributed_shared", of_both_blocks,
                    contest<long_word, true>::distributed<in_membar<fetch_max, long_word, r>>(), most_blocks});
   }

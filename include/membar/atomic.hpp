@@ -197,9 +197,10 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
                                            Failure = Failure{}) const noexcept {
     detail::require_order<Success>();
-    static_assert(load_order<Failure>,
-                  "membar: the failure order of compare_exchange must be relaxed, acquire or seq_cst: a failed exchange writes "
-                  "nothing to release");
+    static_assert(
+        load_order<Failure>,
+        "membar: the failure order of compare_exchange must be relaxed, acquire or seq_cst: a failed exchange does not "
+        "write, so it cannot release");
     detail::require_mutable<T>();
     constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>();
     if constexpr (std::is_const_v<T>) {

@@ -48,7 +48,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 /// At most one of each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy,
 /// a prefetch size, and for 32 bytes an L2 eviction priority.
 ///
-/// The load does not synchronize and, like any plain load, races with a concurrent store. PTX: `ld.weak{.global.HINTS}.T`, with
+/// The load does not synchronize. Like any plain load, it races with a concurrent store. PTX: `ld.weak{.global.HINTS}.T`, with
 /// `.v4.b32` and `.v8.b32` for 16 and 32 bytes. Requires: the same as `load`; 32 bytes require compute capability 10.0. Source:
 /// PTX ISA, "ld".
 template <class T, class... Said>

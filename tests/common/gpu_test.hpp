@@ -94,7 +94,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// Returns the reason why a test cannot use a GPU, or an empty string if it can.
+/// Returns the reason why a test cannot use a GPU, or `std::nullopt` if it can.
 [[nodiscard]] inline std::optional<std::string> missing_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);

@@ -107,7 +107,7 @@ ELSEWHERE = {
     "mbarrier.cuh": {words: "ordering: tests/litmus/catalogue, Bulk, Transaction and CpAsync; implementation: tests/gpu/mbarrier_test.cu"
                      for words in ("The completion of an asynchronous copy synchronizes",
                                    "An arrival synchronizes with a wait at cluster scope",
-                                   "With `release`, it synchronizes with the waits", "synchronizes like",
+                                   "With `release`, the arrival synchronizes with the waits", "synchronizes like",
                                    "synchronizes with the phase's arrivals and completions")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (

@@ -226,7 +226,7 @@ def set_aside(results):
 
 
 def beside_stream(results, kind, region, share, window):
-    """Returns the microseconds of a kernel that reads a hot region while it also reads a stream."""
+    """Returns the time, in microseconds, of a kernel that reads a hot region while it also reads or modifies a stream."""
     return results.cases(ASIDE)[f"set_aside/{kind}_a_stream/region_{region:.2f}/aside_{share:.3f}/{window}"]["real_time"]
 
 

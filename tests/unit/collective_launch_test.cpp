@@ -238,7 +238,7 @@ TEST_F(collective_launch_of, different_configurations_is_an_error_in_all) {
   expect_all_say(told(other), "PE 2 has a block of 32, 2, 1, but PE 0 has one of 64, 1, 1");
   other = first;
   other.dynamic_shared_bytes = 32;
-  expect_all_say(told(other), "PE 2 has 32 bytes of dynamic shared memory, but PE 0 has 16");
+  expect_all_say(told(other), "PE 2 requests 32 bytes of dynamic shared memory, but PE 0 requests 16 bytes");
   other = first;
   other.cluster = {2, 1, 1};
   expect_all_say(told(other), "PE 2 has a cluster of 2, 1, 1, but PE 0 has one of 1, 1, 1");

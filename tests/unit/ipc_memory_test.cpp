@@ -218,7 +218,7 @@ TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
 TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
-    return refused(group, "PE 1 shares 99999 bytes, but PE 0 shares 100000: share the same", mine.at(),
+    return refused(group, "PE 1 shares 99999 bytes, but PE 0 shares 100000 bytes: share the same", mine.at(),
                    size - static_cast<unsigned>(rank)) +
            refused(group, "0 bytes cannot be shared through CUDA IPC: share at least one byte", mine.at(), 0);
   });

@@ -469,7 +469,7 @@ class synchronization_events {
         state_.report(g, check_status::undefined,
                       "threads " + std::to_string(starts.front()->thread) + " and " + std::to_string(other->thread) +
                           " execute '" + instruction_of(state_.checked, *other).text +
-                          "' together with different operands, or from different instructions",
+                          "' together, but with different operands or from different instructions",
                       {starts.front(), other});
         return false;
       }

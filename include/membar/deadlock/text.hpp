@@ -142,7 +142,7 @@ class program_text {
   [[nodiscard]] report early_host_copy(std::size_t copy, std::size_t operation) const {
     return {hazard::early_host_copy,
             "membar: early host copy: " + whole(copy) + " may return before it has finished, and " + whole(operation) +
-                " may then run first: copy asynchronously and wait for the stream, or make copies of the memory "
+                " may then run first: copy asynchronously and wait for the stream, or make the memory's copies "
                 "synchronous (host_copy.hpp supports both)",
             {}};
   }

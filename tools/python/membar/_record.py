@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records the kernels that a block of a program launches, and checks kernels with the command membar-check."""
+"""Records the kernels that are launched inside a `with` block, and checks kernels with the membar-check command."""
 
 import atexit
 import contextlib
