@@ -392,6 +392,8 @@ def main():
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n",
             "  repair 2 of 2: a barrier;",
             "    flags.cu:2: *data = 1.5f;\n         insert after the statement that contains this line, before flags.cu:3: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n")), output)
+        _, output, _ = run("launch receive block 4 args data flag out\n")
+        expect("threads that wait together", output.count("reads 0 from flag") == 1 and "and 3 others wait at" in output, output)
         status, output, _ = run("memory turns u32\nlaunch resets grid 2 args flag turns\n", "--reading=whole-updates-are-observed")
         expect("a reading in load buffering", status == 0 and "\tverified\t" in output, output)
         status, output, _ = run("memory turns u32[3]\nlaunch buffers_fenced args turns turns+4\nlaunch waits_fenced args turns+4 turns\n")

@@ -31,17 +31,18 @@ namespace model = membar::model;
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. If other threads in their blocks hand over a value between the
-/// accesses of a race, the write and the read of this value are also shown, as are the reads and writes of load buffering. Sync points and shuffles are omitted, as are blocks
-/// without any of these events.
+/// accesses of a race, the write and the read of this value are also shown, as are the reads and writes of load buffering. Sync
+/// points and shuffles are omitted, as are blocks without any of these events. In a hang, one thread of a block represents all
+/// threads that wait at the same instruction.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
-      : program_(p), finding_(f), most_(how.events), shown_(f.events.size(), how.all_events) {
+      : program_(p), finding_(f), most_(how.events), asked_(how.fill_events), shown_(f.events.size(), how.all_events) {
     for (std::size_t k = 0; k < f.events.size(); ++k) {
       index_[{f.events[k].thread, f.events[k].number}] = k;
     }
     if (!how.all_events) {
-      choose(how.fill_events || f.status != check::check_status::race);
+      choose();
     }
   }
 
@@ -98,8 +99,20 @@ class shown_events {
     }
   }
 
-  void choose(bool fill) {
+  /// Returns whether an earlier thread of the block waits at the same instruction as thread `t` in a hang.
+  [[nodiscard]] bool is_represented(std::size_t t) const {
+    const auto block = [&](std::size_t u) { return program_.threads[u].block_number; };
+    bool found = false;
+    for (std::size_t u = 0; u < t && finding_.status == check::check_status::hang; ++u) {
+      found = found || (finding_.waiting[u] == finding_.waiting[t] && block(u) == block(t));
+    }
+    return found;
+  }
+
+  void choose() {
+    const bool fill = asked_ || finding_.status != check::check_status::race;
     std::map<int, int> limits;  // the threads with relevant events; each is shown up to its limit
+    std::set<int> represented;  // the threads whose events are shown only if the user asks for more events
     const auto blamed = std::count_if(finding_.events.begin(), finding_.events.end(), [](const auto& e) { return e.blamed; });
     most_ = std::max(most_, static_cast<std::uint64_t>(blamed));
     for (std::size_t k = 0; k < finding_.events.size(); ++k) {
@@ -122,7 +135,11 @@ class shown_events {
     const bool all = limits.empty();
     for (std::size_t t = 0; t < finding_.waiting.size() && all; ++t) {
       if (finding_.status != check::check_status::hang || finding_.waiting[t] != nullptr) {
-        limits.emplace(static_cast<int>(t), std::numeric_limits<int>::max());
+        if (is_represented(t)) {
+          represented.insert(static_cast<int>(t));
+        } else {
+          limits.emplace(static_cast<int>(t), std::numeric_limits<int>::max());
+        }
       }
     }
     for (const auto& [thread, limit] : limits) {
@@ -142,7 +159,7 @@ class shown_events {
         const check::trace_event& e = finding_.events[k];
         const bool meets = e.event.kind == model::event_kind::barrier && !e.event.chosen;
         const bool part = all || blocks_.count(model::at(program_.threads, e.thread).block_number) != 0;
-        if (!meets && part && (limits.count(e.thread) != 0) == told) {
+        if (!meets && part && (asked_ || represented.count(e.thread) == 0) && (limits.count(e.thread) != 0) == told) {
           add(k);
         }
       }
@@ -152,6 +169,7 @@ class shown_events {
   const check::program& program_;
   const check::finding& finding_;
   std::uint64_t most_;
+  bool asked_;
   std::uint64_t count_ = 0;
   std::vector<bool> shown_;
   std::map<std::pair<int, int>, std::size_t> index_{};
