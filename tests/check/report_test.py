@@ -122,6 +122,16 @@ RESETS = kernel("resets", "cg", ".loc 1 1 3\nfence.acq_rel.gpu;\nld.relaxed.gpu.
                                "atom.global.add.u32 %r3, [%rd2], 1;\nbra.uni E;\n.loc 1 7 3\nW: ld.relaxed.gpu.global.u32 %r3, [%rd2];\nsetp.eq.u32 %p1, %r3, %r1;\n@%p1 bra W;\nE:\n")
 
 
+# Block 0 fills one slot of a queue, and each block takes a slot. The slot that the second block takes is not filled.
+POPS = kernel("pops", "dfo", "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra POP;\n.loc 1 2 3\nst.relaxed.gpu.global.u32 [%rd3], 0;\nPOP:\n.loc 1 7 3\n"
+              "atom.relaxed.gpu.global.add.u32 %r1, [%rd2], 1;\nmul.wide.u32 %rd4, %r1, 4;\nadd.u64 %rd4, %rd4, %rd3;\n.loc 1 8 3\nld.relaxed.gpu.global.u32 %r2, [%rd4];\n"
+              "mul.wide.u32 %rd5, %r2, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 9 3\nst.global.f32 [%rd5], 0f3FC00000;\n")
+# In each iteration, each thread of a block reads its neighbour's element and then updates its own.
+SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
+                "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
+                ".loc 1 9 3\nst.global.f32 [%rd4], %f1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n")
+
+
 def buffers(name, lines, fence, then=""):
     """A thread that loads and then stores, with or without a fence in between."""
     return kernel(name, "fg", f".loc 1 {lines[0]} 3\nld.relaxed.gpu.global.u32 %r1, [%rd1];\n{fence}.loc 1 {lines[1]} 3\nst.relaxed.gpu.global.u32 [%rd2], 1;\n{then}")
@@ -137,7 +147,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + BUFFERING + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + POPS + SMOOTH + BUFFERING + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -304,6 +314,14 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   thread 0 (buffers_narrow, block 0, thread 0)
 """),
     # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
+    # The reads that determine the addresses of the racing accesses are shown.
+    ("memory slots u32[2]\nlaunch pops grid 2 args data flag slots\n", """\
+  flags.cu:9 in thread 1 takes its address from slots+4, which flags.cu:8 reads although no thread has written it: make sure that it is filled before it is read
+"""),
+    ("memory slots u32[2]\nlaunch pops grid 2 args data flag slots\n", """\
+    2: flags.cu:8: }   // reads 0 from slots+4, its initial value
+  > 3: flags.cu:9: *out = *data;   // writes 1.5 to data
+"""),
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
 ]
 
@@ -374,6 +392,8 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
+        _, output, _ = run("launch smooth block 2 args data\n", "--quiet", "--repair=1")
+        expect("a barrier at the start of a loop", "; verified, 1 execution\n    flags.cu:7: while (load(flag) == 0) {\n         insert at the start of each iteration of the loop to which this line belongs: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that
         # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"

@@ -157,10 +157,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const bool one_warp = std::none_of(p.threads.begin(), p.threads.end(),
                                      [&](const thread_context& t) { return t.kernel == &kernel && t.block_size() > 32; });
   const std::set<int> targets = jump_targets(kernel);
-  const auto line = [](const instruction& i) {
-    const bool known = i.user_line > 0;
-    return std::tuple(known ? i.user_file : i.file, known ? i.user_line : i.source_line, i.source_line == 0 ? i.line : 0);
-  };
+  const auto line = [](const instruction& i) { return std::tuple(i.user_file, i.user_line, i.source_line == 0 ? i.line : 0); };
   std::map<std::tuple<bool, std::tuple<int, int, int>, std::tuple<int, int, int>>, std::size_t> known;
   for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
     const instruction& before = model::at(kernel.code, pc - 1);

@@ -24,6 +24,83 @@ namespace membar::check {
 
 using namespace ptx;
 
+/// Returns the value that a thread received at an event. The results of sync points are in the registers of the following state.
+[[nodiscard]] inline wide_value value_seen(const thread_context& c, const thread_run& run, const graph_event& e,
+                                           const instruction& i, int part) {
+  if (e.chosen || i.code <= op::fence || part == 0 || i.destinations == 0) {
+    return e.value;
+  }
+  stack_arena none;
+  return machine(c, none).given(*model::at(run.states, e.number + 1), i);
+}
+
+/// Runs a thread again with the values that its events have read, and tracks which of its events each register depends on. Calls
+/// `before(machine, state, data_flow)` before each of the thread's events up to event `last`, which may be the next event.
+template <class Before>
+void replay(const thread_context& c, const thread_run& run, int last, Before&& before) {
+  stack_arena arena;
+  const machine m(c, arena);
+  data_flow flow(m, model::count_of(run.events) + 1);
+  const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
+    static_cast<void>(flow.follow(s, i, runs));
+    return watched::goes_on;
+  };
+  const thread_state* s = m.begin(watch);
+  for (int n = 0;; ++n) {
+    before(m, *s, flow);
+    if (n == last) {
+      return;
+    }
+    const instruction& i = m.at(*s);
+    const graph_event& e = *model::at(run.events, n);
+    data_flow::set value = flow.none();
+    if (e.chosen) {
+      // the predicate is already among the dependencies of the path
+    } else if (i.code == op::load) {
+      data_flow::put(value, n);
+      flow.put_result(i, i.to[s->part], value);
+    } else if (i.code == op::atomic) {
+      if (s->part == 2 * i.elements - 1 || (i.elements == 1 && !m.writes(*s, e.value))) {
+        for (int read = n - s->part; read <= n; read += 2) {
+          data_flow::put(value, read);
+        }
+        for (unsigned k = 0; k < i.destinations; ++k) {
+          flow.put_result(i, i.to[k], value);
+        }
+      }
+    } else if (i.code > op::fence) {
+      if (s->part == 1) {
+        data_flow::put(value, n);
+      }
+      for (unsigned k = 1; i.code == op::shuffle && k < 3; ++k) {
+        flow.join(value, i.by[k], false);
+      }
+      for (unsigned k = 0; k < i.destinations; ++k) {
+        flow.put_result(i, i.to[k], value);
+      }
+    }
+    s = m.step(*s, value_seen(c, run, e, i, s->part), watch);
+  }
+}
+
+/// Returns the numbers of a thread's events whose results determine the address of its access with number `number`.
+[[nodiscard]] inline std::vector<int> events_of_address(const thread_context& c, const thread_run& run, int number) {
+  std::vector<int> result;
+  replay(c, run, number, [&, n = 0](const machine& m, const thread_state& s, const data_flow& flow) mutable {
+    const instruction& i = m.at(s);
+    if (n++ == number) {
+      data_flow::set on = flow.none();
+      flow.join(on, i.by[0], false);
+      for (int k = 0; k < number; ++k) {
+        if (data_flow::has(on, k)) {
+          result.push_back(k);
+        }
+      }
+    }
+  });
+  return result;
+}
+
 /// The dependencies of one execution. The result of a shuffle, a vote, a match, a reduction or a barrier with a vote depends on
 /// the other threads' values from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
 class dependencies {
@@ -179,7 +256,8 @@ class dependencies {
         memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high, e->value.unknown ? 1U : 0U});
         // at some barriers, lanes exchange values; these values are in the registers
         if (e->kind == model::event_kind::barrier) {
-          const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
+          const wide_value seen = value_seen(model::at(contexts_, t), model::at(graph_.threads, t), *e,
+                                             model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
           memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high, seen.unknown ? 1U : 0U});
         }
       }
@@ -194,90 +272,44 @@ class dependencies {
   }
 
   void follow(int t, of_thread& result) const {
-    stack_arena arena;
-    const machine m = points_.machine_of(t).in(arena);
-    const auto& events = model::at(graph_.threads, t).events;
-    data_flow flow(m, model::count_of(events) + 1);
-    const auto watch = [&](const thread_state& s, const instruction& i, bool runs) {
-      static_cast<void>(flow.follow(s, i, runs));
-      return watched::goes_on;
-    };
-    const thread_state* s = m.begin(watch);
-    for (int n = 0;; ++n) {
-      const instruction& i = m.at(*s);
-      data_flow::set on = flow.none();
-      if (s->status == thread_status::at_event) {
-        flow.join_path(on, i);
-        const bool accesses = i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
-        const bool last = n == model::count_of(events);
-        const bool writes = i.code == op::store || (accesses && i.code != op::load && (m.is_amid_rmw(*s) || last));
-        if (accesses) {
-          flow.join(on, i.by[0], false);
-        }
-        for (unsigned k = 0; i.code == op::async_copy && k < i.sources; ++k) {
-          flow.join(on, i.by[k], false);
-        }
-        if (brings(i, *s)) {
-          flow.join(on, i.by[i.code == op::block_barrier ? i.sources - 1U : 0U], false);
-        }
-        if (writes && i.code == op::store) {
-          flow.join(on, i.by[1U + s->part], i.type == ptx_type::b128);
-        } else if (writes) {
-          flow.join(on, i.by[1U + s->part / 2U / i.packed], i.type == ptx_type::b128);
-          flow.join(on, i.by[2], i.type == ptx_type::b128);
-          if (m.is_amid_rmw(*s)) {
-            data_flow::put(on, n - 1);
-          }
-        }
-      }
-      result.push_back(on);
-      if (n == model::count_of(events)) {
-        return;
-      }
-      const graph_event& e = *model::at(events, n);
-      data_flow::set value = flow.none();
-      if (e.chosen) {
-        // the predicate is already among the dependencies of the path
-      } else if (i.code == op::load) {
-        data_flow::put(value, n);
-        flow.put_result(i, i.to[s->part], value);
-      } else if (i.code == op::atomic) {
-        if (s->part == 2 * i.elements - 1 || (i.elements == 1 && !m.writes(*s, e.value))) {
-          for (int read = n - s->part; read <= n; read += 2) {
-            data_flow::put(value, read);
-          }
-          for (unsigned k = 0; k < i.destinations; ++k) {
-            flow.put_result(i, i.to[k], value);
-          }
-        }
-      } else if (i.code > op::fence) {
-        if (s->part == 1) {
-          data_flow::put(value, n);
-        }
-        for (unsigned k = 1; i.code == op::shuffle && k < 3; ++k) {
-          flow.join(value, i.by[k], false);
-        }
-        for (unsigned k = 0; k < i.destinations; ++k) {
-          flow.put_result(i, i.to[k], value);
-        }
-      }
-      s = m.step(*s, seen_by(t, e, i, s->part), watch);
-    }
+    const thread_run& run = model::at(graph_.threads, t);
+    replay(model::at(contexts_, t), run, model::count_of(run.events),
+           [&](const machine& m, const thread_state& s, data_flow& flow) {
+             const instruction& i = m.at(s);
+             const int n = model::count_of(result);
+             data_flow::set on = flow.none();
+             if (s.status == thread_status::at_event) {
+               flow.join_path(on, i);
+               const bool accesses =
+                   i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
+               const bool last = n == model::count_of(run.events);
+               const bool writes = i.code == op::store || (accesses && i.code != op::load && (m.is_amid_rmw(s) || last));
+               if (accesses) {
+                 flow.join(on, i.by[0], false);
+               }
+               for (unsigned k = 0; i.code == op::async_copy && k < i.sources; ++k) {
+                 flow.join(on, i.by[k], false);
+               }
+               if (brings(i, s)) {
+                 flow.join(on, i.by[i.code == op::block_barrier ? i.sources - 1U : 0U], false);
+               }
+               if (writes && i.code == op::store) {
+                 flow.join(on, i.by[1U + s.part], i.type == ptx_type::b128);
+               } else if (writes) {
+                 flow.join(on, i.by[1U + s.part / 2U / i.packed], i.type == ptx_type::b128);
+                 flow.join(on, i.by[2], i.type == ptx_type::b128);
+                 if (m.is_amid_rmw(s)) {
+                   data_flow::put(on, n - 1);
+                 }
+               }
+             }
+             result.push_back(on);
+           });
   }
 
   /// Returns whether the next event, an arrival, contributes a value to the sync point.
   [[nodiscard]] static bool brings(const instruction& i, const thread_state& s) noexcept {
     return i.code > op::fence && i.code < op::async_copy && i.destinations > 0 && s.part == 0;
-  }
-
-  /// Returns the value that the thread received at an event. The results of sync points are in the registers of the following
-  /// state.
-  [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
-    if (e.chosen || i.code <= op::fence || part == 0 || i.destinations == 0) {
-      return e.value;
-    }
-    stack_arena none;
-    return machine(model::at(contexts_, t), none).given(*model::at(model::at(graph_.threads, t).states, e.number + 1), i);
   }
 
   const graph& graph_;

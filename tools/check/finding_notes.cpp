@@ -178,10 +178,37 @@ void add_poll_notes(const program& p, const finding& f, std::vector<std::string>
   add_remedy(scope_for(p, f, poll), notes);
 }
 
+/// Adds a note if the address of an access at fault comes from an element of an array that its thread reads although no thread
+/// has written it, while other elements have been written. For example, a thread takes an entry from a queue that is not yet
+/// filled.
+void add_unfilled_element(const program& p, const finding& f, std::vector<std::string>& notes) {
+  for (const trace_event& access : f.events) {
+    for (const int number : access.address_events) {
+      const auto read = std::find_if(f.events.begin(), f.events.end(), [&](const trace_event& e) {
+        return e.thread == access.thread && e.number == number && e.event.kind == model::event_kind::read && !e.event.mixed;
+      });
+      if (read == f.events.end() || read->source_thread >= 0) {
+        continue;
+      }
+      const std::string array = object_text(p, read->event.address);
+      if (std::any_of(f.events.begin(), read, [&](const trace_event& e) {
+            return e.event.kind == model::event_kind::write && object_text(p, e.event.address) == array;
+          })) {
+        notes.push_back(place_of(p, access.thread, *access.at) + " in thread " + std::to_string(access.thread) +
+                        " takes its address from " + place_text(p, read->event.address) + ", which " +
+                        place_of(p, read->thread, *read->at) +
+                        " reads although no thread has written it: make sure that it is filled before it is read");
+        return;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> finding_notes(const program& launched, const finding& f) {
   std::vector<std::string> notes = buffering_notes(launched, f);
+  add_unfilled_element(whole_program(launched, f), f, notes);
   const std::vector<std::string> of_race = race_notes(launched, f);
   notes.insert(notes.end(), of_race.begin(), of_race.end());
   const std::size_t so_far = notes.size();

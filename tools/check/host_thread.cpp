@@ -335,8 +335,8 @@ kernel_code host_kernel(const std::string& name, const std::vector<host_statemen
   for (instruction& i : result.code) {
     if (const host_statement* const s = writer.statement_of(i.line); s != nullptr) {
       i.text = s->text;
-      i.file = 1;
-      i.line = i.source_line = s->line;
+      i.file = i.user_file = 1;
+      i.line = i.source_line = i.user_line = s->line;
     }
   }
   return result;

@@ -86,6 +86,14 @@ struct program {
   bool excerpt = false;  ///< whether `threads` contains only some of a program's threads, with their original numbers
 };
 
+/// Returns whether a program's kernels read the time.
+[[nodiscard]] inline bool reads_clock(const program& p) {
+  return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) {
+    return std::any_of(kernel->code.begin(), kernel->code.end(),
+                       [](const instruction& i) { return std::any_of(i.by.begin(), i.by.end(), is_clock); });
+  });
+}
+
 /// The result of an exploration.
 enum class check_status : std::uint8_t {
   verified,       ///< every execution was explored, and none violates a rule
@@ -116,6 +124,8 @@ struct trace_event {
   graph_event event{};     ///< the event itself, with its pointers cleared
   int source_thread = -1;  ///< the thread that wrote the value of a read; -1 for the initial value, or for several writes
   int source_number = -1;
+  /// for an event at fault: the numbers of the thread's events whose results determine the address
+  std::vector<int> address_events{};
 };
 
 /// A violation of a rule, and the execution that shows it.

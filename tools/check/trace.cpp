@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/dependencies.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
@@ -260,11 +261,10 @@ namespace {
 /// call. Returns an empty string if the position is unknown.
 [[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
-  const bool known = i.user_line > 0;
-  const auto file = static_cast<std::size_t>(std::max(known ? i.user_file : i.file, 0));
-  const int number = known ? i.user_line : i.source_line;
-  return number > 0 && file < files.size() ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(number)
-                                           : std::string();
+  const auto file = static_cast<std::size_t>(std::max(i.user_file, 0));
+  return i.user_line > 0 && file < files.size()
+             ? files[file].substr(files[file].rfind('/') + 1) + ":" + std::to_string(i.user_line)
+             : std::string();
 }
 
 }  // namespace
@@ -276,8 +276,7 @@ std::string place_of(const program& p, int thread, const instruction& i) {
 
 std::string places_text(const program& p, int thread, const instruction& x, const instruction& y) {
   const auto place = [](const instruction& i) {
-    return std::array<int, 5>{i.user_line > 0 ? i.user_file : i.file, i.user_line > 0 ? i.user_line : i.source_line, i.file,
-                              i.source_line, i.line};
+    return std::array<int, 5>{i.user_file, i.user_line, i.file, i.source_line, i.line};
   };
   const bool in_order = place(x) < place(y);
   const std::string first = source_place(p, thread, in_order ? x : y);
@@ -397,6 +396,9 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
     shown.at = &instruction_of(p, issue != nullptr ? *issue : *e);
     shown.what = event_text(p, g, *e);
     shown.blamed = is_blamed;
+    if (is_blamed && issue == nullptr) {
+      shown.address_events = events_of_address(model::at(p.threads, e->thread), model::at(g.threads, e->thread), e->number);
+    }
     shown.event = *e;
     shown.event.source = shown.event.partner = nullptr;
     shown.event.base = shown.event.prefix = shown.event.past = shown.event.begun = nullptr;

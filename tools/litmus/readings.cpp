@@ -61,6 +61,17 @@ std::vector<checked_reading> checked_readings() {
   return result;
 }
 
+std::string alternatives_taken(const model::other_readings& readings) {
+  std::string names;
+  int count = 0;
+  for (const checked_reading& r : checked_readings()) {
+    if (readings.takes(r.one)) {
+      names += (++count == 1 ? " " : ", ") + std::string(r.name);
+    }
+  }
+  return count == 0 ? "" : std::string("with the other interpretation of the reading") + (count == 1 ? "" : "s") + names;
+}
+
 std::string depends_on(std::string_view reading) {
   return "; this depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " selects the other reading";
 }

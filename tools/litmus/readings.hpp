@@ -26,6 +26,9 @@ struct checked_reading {
 /// Returns the readings that membar-check also supports.
 [[nodiscard]] std::vector<checked_reading> checked_readings();
 
+/// Returns a remark that names the readings whose alternative membar-check takes, or an empty string if there are none.
+[[nodiscard]] std::string alternatives_taken(const model::other_readings& readings);
+
 /// Returns the end of a message about a race that does not exist under the alternative to `reading`.
 [[nodiscard]] std::string depends_on(std::string_view reading);
 

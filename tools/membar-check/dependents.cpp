@@ -166,10 +166,8 @@ std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
                ? std::filesystem::path(code.files[static_cast<std::size_t>(file)]).filename().string()
                : std::string();
   };
-  const bool known = i.user_line > 0 && !name(i.user_file).empty();
-  const int line = known ? i.user_line : i.source_line;
-  const std::string file = name(known ? i.user_file : i.file);
-  return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
+  const std::string file = name(i.user_file);
+  return i.user_line > 0 && !file.empty() ? file + ":" + std::to_string(i.user_line) : i.text;
 }
 
 /// Relocates memory for the engine. Memory at its original GPU addresses could overlap the engine's address windows.

@@ -80,7 +80,7 @@ json finding_json(const check::program& p, const check::finding& f) {
 
 json change_json(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
   json one;
-  add_instruction(one, p, site.thread, instruction_at(site));
+  add_instruction(one, p, site.thread, instruction_at(p, site));
   one["change"] = change_text(p, site, e);
   const check::cuda_spelling spelling = change_in_cuda(site, e);
   if (!spelling.cuda.empty()) {

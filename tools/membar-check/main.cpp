@@ -144,11 +144,14 @@ void explore(checked_file& file, const request& how) {
   file.result =
       check::explore(file.prepared.checked, users.has_host_memory() ? check::check_property(watched) : holds, how.options);
   if (file.result.status == check::check_status::verified) {
-    file.warnings = users.warnings();
-    for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
-      if (how.options.readings.takes(one)) {
-        file.warnings.push_back("with the other interpretation of the reading " + std::string(name));
-      }
+    if (check::reads_clock(file.prepared.checked)) {
+      file.warnings.emplace_back("clocks stand still");
+    }
+    for (std::string& warning : users.warnings()) {
+      file.warnings.push_back(std::move(warning));
+    }
+    if (std::string readings = membar::litmus_files::alternatives_taken(how.options.readings); !readings.empty()) {
+      file.warnings.push_back(std::move(readings));
     }
     if (check::asks_launch_control(file.prepared.checked)) {
       file.warnings.emplace_back("assuming that every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");

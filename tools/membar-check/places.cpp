@@ -27,7 +27,6 @@ instruction_places places_of(const check::program& p, int thread, const check::i
   if (result.own.path.empty()) {
     return {};
   }
-  result.user = result.user.path.empty() ? result.own : result.user;
   result.caller = result.caller == result.own ? source_place{} : result.caller;
   return result;
 }
@@ -61,8 +60,15 @@ std::vector<std::string> places_of_finding(const check::program& p, const check:
   return result;
 }
 
-check::instruction instruction_at(const check::code_site& site) {
+check::instruction instruction_at(const check::program& p, const check::code_site& site) {
   check::instruction at = *site.first;
+  if (site.turns) {
+    const auto [kernel, pc] = site.places.front();
+    const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(kernel)]->code;
+    const auto in_loop =
+        std::find_if(code.begin() + pc, code.end(), [](const check::instruction& i) { return i.user_line > 0; });
+    at = in_loop != code.end() ? *in_loop : at;
+  }
   at.caller_line = site.one_caller ? at.caller_line : 0;
   return at;
 }
@@ -75,12 +81,9 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
   const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(site.places.front().first)]->code;
   const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),
                                [](const check::instruction& i) { return i.code >= check::op::branch; });
-  const auto line = [](const check::instruction& i) {
-    return i.user_line > 0 ? std::pair(i.user_file, i.user_line) : std::pair(i.file, i.source_line);
-  };
-  const bool same_file = at != code.end() && line(*at).first == line(*site.first).first && line(*at).second > 0;
-  const bool follows = same_file && line(*at).second > line(*site.first).second;
-  const bool repeats = same_file && line(*at).second < line(*site.first).second;
+  const bool same_file = at != code.end() && at->user_file == site.first->user_file && at->user_line > 0;
+  const bool follows = same_file && at->user_line > site.first->user_line;
+  const bool repeats = same_file && at->user_line < site.first->user_line;
   return follows   ? "before " + check::place_of(p, site.thread, *at)
          : repeats ? "at the end of the loop's body"
                    : "where its threads reconverge";
@@ -104,7 +107,7 @@ std::string change_text(const check::program& p, const check::code_site& site, c
     case kind::warp_barrier:
     case kind::either_barrier:
       return std::string("insert ") +
-             (site.turns   ? "at the start of each iteration of the loop after this line"
+             (site.turns   ? "at the start of each iteration of the loop to which this line belongs"
               : site.joins ? "after the statement that contains this line, " + end_of_statement(p, site)
                            : "after this line") +
              (e.kind == kind::warp_barrier ? ": __syncwarp()" : ": __syncthreads()") +

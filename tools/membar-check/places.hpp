@@ -33,9 +33,9 @@ struct instruction_places {
 /// Returns at most two source lines for a finding: the lines of the accesses at fault, or the threads' positions.
 [[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
-/// Returns the first instruction of a site with its position. The position of the call is omitted if the site has several
-/// callers.
-[[nodiscard]] membar::check::instruction instruction_at(const membar::check::code_site& site);
+/// Returns the instruction whose position names a site: its first instruction or, for the start of a loop, the loop's first
+/// instruction. The position of the call is omitted if the site has several callers.
+[[nodiscard]] membar::check::instruction instruction_at(const membar::check::program& p, const membar::check::code_site& site);
 
 /// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".
 [[nodiscard]] std::string change_text(const membar::check::program& p, const membar::check::code_site& site,

@@ -229,10 +229,8 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   std::vector<check::planned_launch> launches;
   file.prepared = check::prepare(s, ptx_of(s), launches);
   file.stated = file.prepared.stated;
-  for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
-    if (how.run.readings.takes(one)) {
-      file.stated.push_back("with the other interpretation of the reading " + std::string(name));
-    }
+  if (std::string readings = membar::litmus_files::alternatives_taken(how.run.readings); !readings.empty()) {
+    file.stated.push_back(std::move(readings));
   }
   const auto begin = std::chrono::steady_clock::now();
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);

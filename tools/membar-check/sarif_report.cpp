@@ -108,8 +108,8 @@ class sarif_writer final : public report {
       json changes = json::array();
       for (const check::code_edit& e : r.edits) {
         const check::code_site& site = sites[static_cast<std::size_t>(e.site)];
-        changes.push_back(check::place_of(file.prepared.checked, site.thread, instruction_at(site)) + ": " +
-                          change_with_spelling(file.prepared.checked, site, e));
+        changes.push_back(check::place_of(file.prepared.checked, site.thread, instruction_at(file.prepared.checked, site)) +
+                          ": " + change_with_spelling(file.prepared.checked, site, e));
       }
       all.push_back({{"cost_ns", r.cost}, {"changes", std::move(changes)}});
     }
@@ -122,7 +122,8 @@ class sarif_writer final : public report {
       const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
       json note = to_.result("excess-order", "note",
                              change_with_spelling(file.prepared.checked, site, one.edit) + ", and the scenario still passes");
-      note["locations"] = json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(site))});
+      note["locations"] =
+          json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(file.prepared.checked, site))});
       to_.add(std::move(note));
     }
   }

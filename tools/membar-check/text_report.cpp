@@ -30,10 +30,10 @@ namespace {
 namespace model = membar::model;
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
-/// value that another thread has written, and that write. If other threads in their blocks hand over a value between the
-/// accesses of a race, the write and the read of this value are also shown, as are the reads and writes of load buffering. Sync
-/// points and shuffles are omitted, as are blocks without any of these events. In a hang, one thread of a block represents all
-/// threads that wait at the same instruction.
+/// value that another thread has written, and that write. Also shows the reads whose values determine the addresses of the
+/// events at fault, the write and the read of a value that other threads of their blocks hand over between the accesses of a
+/// race, and the reads and writes of load buffering. Sync points and shuffles are omitted, as are blocks without any of these
+/// events. In a hang, one thread of a block represents all threads that wait at the same instruction.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -99,6 +99,18 @@ class shown_events {
     }
   }
 
+  /// Adds the reads whose values determine the addresses of the events at fault.
+  void add_reads_of_addresses() {
+    for (const check::trace_event& e : finding_.events) {
+      for (const int n : e.address_events) {
+        const std::size_t k = place(e.thread, n);
+        if (finding_.events[k].event.kind == model::event_kind::read) {
+          add(k);
+        }
+      }
+    }
+  }
+
   /// Returns whether an earlier thread of the block waits at the same instruction as thread `t` in a hang.
   [[nodiscard]] bool is_represented(std::size_t t) const {
     const auto block = [&](std::size_t u) { return program_.threads[u].block_number; };
@@ -123,6 +135,7 @@ class shown_events {
         limit->second = std::min(limit->second, e.number);
       }
     }
+    add_reads_of_addresses();
     for (const check::trace_event& e : finding_.events) {  // the start of a copy that is at fault is relevant
       if (e.event.kind == model::event_kind::issue && limits.count(e.event.starts) != 0) {
         add(place(e.thread, e.number));
@@ -176,6 +189,9 @@ class shown_events {
   std::set<int> blocks_{};
 };
 
+/// Formats a number of things, for example "1 execution" or "2 executions".
+std::string counted(std::uint64_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
+
 /// Returns whether a cost rounds to 0.0 ns.
 bool is_nothing(double ns) { return std::abs(ns) < 0.05; }
 
@@ -209,11 +225,10 @@ class text_writer final : public report {
     spelled_.clear();
     char time[32];
     static_cast<void>(std::snprintf(time, sizeof time, "%.2f", file.seconds));
-    out_ << file.path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
-         << " blocked, " << time << " s";
+    out_ << file.path << '\t' << check::name(r.status) << '\t' << counted(r.counts.executions, "execution") << ", "
+         << r.counts.blocked << " blocked, " << time << " s";
     if (r.status == check::check_status::verified) {
-      out_ << "; clocks stand still" << (r.load_buffering_is_open ? ", without load buffering" : "")
-           << (r.symmetric ? ", equal threads exchanged" : "");
+      out_ << (r.load_buffering_is_open ? "; without load buffering" : "") << (r.symmetric ? "; equal threads exchanged" : "");
       for (const std::string& warning : file.warnings) {
         out_ << "; " << warning;
       }
@@ -264,7 +279,7 @@ class text_writer final : public report {
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
-           << "; verified, " << one.counts.executions << " executions"
+           << "; verified, " << counted(one.counts.executions, "execution")
            << (one.only_strong ? "; the race is gone, but stale values may still be read: use a final condition to state which "
                                  "values may be read"
                                : "")
@@ -380,7 +395,7 @@ class text_writer final : public report {
         show_edit(p, site, one.edit, -one.saved);
       } else {
         free += (free.empty() ? "" : ", ") + change_text(p, site, one.edit) + " (" +
-                check::place_of(p, site.thread, instruction_at(site)) + ")";
+                check::place_of(p, site.thread, instruction_at(p, site)) + ")";
       }
     }
     if (!free.empty()) {
@@ -390,7 +405,7 @@ class text_writer final : public report {
 
   /// Shows a change: the source line and, below it, the new instruction.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
-    out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(p, site, e)
+    out_ << "    " << shown(p, site.thread, instruction_at(p, site)) << "\n         " << change_text(p, site, e)
          << (site.gap    ? ""
              : site.host ? "   cost not measured"
                          : "   " + nanoseconds(ns))

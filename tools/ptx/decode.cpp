@@ -380,11 +380,11 @@ class kernel_decoder {
   [[nodiscard]] instruction placed(const ptx_statement& s) const {
     instruction i;
     i.line = s.line;
-    i.file = s.file;
-    i.source_line = s.source_line;
+    i.file = i.user_file = s.file;
+    i.source_line = i.user_line = s.source_line;
     if (const auto [user, caller] = user_lines_of(s); user != nullptr) {
-      i.user_file = user->file;
-      i.user_line = user->line;
+      i.user_file = user->line > 0 ? user->file : i.file;
+      i.user_line = user->line > 0 ? user->line : i.source_line;
       i.caller_file = caller->file;
       i.caller_line = caller->line;
     }

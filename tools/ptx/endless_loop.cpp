@@ -141,8 +141,7 @@ class search {
     }
     const instruction& i = at(writers.front());
     return std::all_of(i.by.begin(), i.by.begin() + i.sources, [&](const source_operand& o) {
-      const bool varies = o.kind == source_operand::kind_t::special &&
-                          (o.machine == special::clock || o.machine == special::nanoseconds || o.machine == special::unknown);
+      const bool varies = is_clock(o) || (o.kind == source_operand::kind_t::special && o.machine == special::unknown);
       return !varies && (o.kind != source_operand::kind_t::reg || o.word < 0 || keeps_its_value(o.word, body, depth + 1));
     });
   }

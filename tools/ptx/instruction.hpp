@@ -205,6 +205,11 @@ struct source_operand {
   std::uint64_t low = 0;   ///< the value of a constant, or an offset that is added to the register
 };
 
+/// Returns whether a source is the time.
+[[nodiscard]] constexpr bool is_clock(const source_operand& o) noexcept {
+  return o.kind == source_operand::kind_t::special && (o.machine == special::clock || o.machine == special::nanoseconds);
+}
+
 /// A destination register.
 struct destination_operand {
   std::int32_t word = -1;  ///< -1 if the result is discarded
@@ -313,7 +318,9 @@ struct instruction {
   int line = 0;  ///< the line in the PTX text
   int file = 0;
   int source_line = 0;
-  int user_file = 0;  ///< the line shown in reports: the innermost line in the chain of inlined calls that is not in a library
+  /// the line shown in reports: the innermost line in the chain of inlined calls that is not in a library, or the instruction's
+  /// own line if that is unknown
+  int user_file = 0;
   int user_line = 0;
   int caller_file = 0;  ///< the outermost line in the chain of inlined calls that is not in a library
   int caller_line = 0;
