@@ -58,7 +58,7 @@ def main():
     for name in names:
         done = subprocess.run([check, "--quiet", "--repair", f"{name}.wrong.scenario"], cwd=ROOT / "examples/bugs", capture_output=True,
                               text=True, env=dict(os.environ))
-        first = re.search(r"^  repair 1 of \d+: (\S+ ns|no extra cost|a barrier)(?: on NVIDIA H200)?; verified, [1-9]\d* executions.*\n((?:    .*\n)*)", done.stdout, re.M)
+        first = re.search(r"^  repair 1 of \d+: (\S+ ns|no extra cost|a barrier)(?: on NVIDIA H200)?; verified, [1-9]\d* executions?.*\n((?:    .*\n)*)", done.stdout, re.M)
         if first:
             found[name] = (len(re.findall(r"^         (?!in C\+\+: |    or: )", first[2], re.M)), first[1])
             print(f"{name}: {found[name]}\n{first[2]}", end="")
