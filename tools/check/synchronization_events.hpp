@@ -13,6 +13,7 @@
 #include <check/mbarrier_state.hpp>
 #include <check/memory_bytes.hpp>
 #include <check/sync_points.hpp>
+#include <check/trace.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
@@ -256,7 +257,7 @@ class synchronization_events {
     const machine& m = model::at(state_.machines, t);
     const thread_state& s = state_of(g, t);
     const instruction& wait = m.at(s);
-    const int of = model::at(state_.checked.threads, t).copies_of < 0 ? t : model::at(state_.checked.threads, t).copies_of;
+    const int of = issuer_of(state_.checked, t);
     if (wait.mode == waits_for_starts) {
       return starts_of(g, t, last);
     }

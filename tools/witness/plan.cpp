@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/launch.hpp>
+#include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/decode.hpp>
@@ -241,8 +242,7 @@ std::vector<actor> actors_of(const check::program& p, const check::finding& f) {
   std::vector<actor> result;
   std::map<int, std::size_t> of_launch;
   const auto add = [&](int number, const check::trace_event* blamed) {
-    const check::thread_context* t = &model::at(whole.threads, number);
-    t = t->copies_of >= 0 ? &model::at(whole.threads, t->copies_of) : t;
+    const check::thread_context* const t = &model::at(whole.threads, check::issuer_of(whole, number));
     const auto block = t->block[0] + std::uint64_t{t->blocks[0]} * (t->block[1] + std::uint64_t{t->blocks[1]} * t->block[2]);
     actor a{t->launch, block, t->number_in_block(), 0};
     if (blamed != nullptr && blamed->event.kind == model::event_kind::read && !blamed->event.strong &&
