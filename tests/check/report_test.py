@@ -126,6 +126,8 @@ RESETS = kernel("resets", "cg", ".loc 1 1 3\nfence.acq_rel.gpu;\nld.relaxed.gpu.
 POPS = kernel("pops", "dfo", "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra POP;\n.loc 1 2 3\nst.relaxed.gpu.global.u32 [%rd3], 0;\nPOP:\n.loc 1 7 3\n"
               "atom.relaxed.gpu.global.add.u32 %r1, [%rd2], 1;\nmul.wide.u32 %rd4, %r1, 4;\nadd.u64 %rd4, %rd4, %rd3;\n.loc 1 8 3\nld.relaxed.gpu.global.u32 %r2, [%rd4];\n"
               "mul.wide.u32 %rd5, %r2, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 9 3\nst.global.f32 [%rd5], 0f3FC00000;\n")
+# As above, but the index is a member of the same object that no thread changes.
+CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, [%rd4]", "ld.relaxed.gpu.global.u32 %r2, [%rd3+4]")
 # In each iteration, each thread of a block reads its neighbour's element and then updates its own.
 SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
                 "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
@@ -147,7 +149,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + POPS + SMOOTH + BUFFERING + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + POPS + CURSOR + SMOOTH + BUFFERING + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -392,6 +394,8 @@ def main():
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
+        _, output, _ = run("memory slots u32[2]\nlaunch cursor grid 2 args data flag slots\n")
+        expect("an index with its initial value", "data race on data" in output and "takes its address" not in output, output)
         _, output, _ = run("launch smooth block 2 args data\n", "--quiet", "--repair=1")
         expect("a barrier at the start of a loop", "; verified, 1 execution\n    flags.cu:7: while (load(flag) == 0) {\n         insert at the start of each iteration of the loop to which this line belongs: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that

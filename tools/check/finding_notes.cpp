@@ -178,22 +178,27 @@ void add_poll_notes(const program& p, const finding& f, std::vector<std::string>
   add_remedy(scope_for(p, f, poll), notes);
 }
 
+/// Returns whether the instruction of a read also reads a different address, which a thread wrote before this read. It then
+/// probably reads elements of an array that threads fill.
+bool reads_filled_elements(const finding& f, const trace_event& read) {
+  return std::any_of(f.events.begin(), f.events.end(), [&](const trace_event& e) {
+    const auto wrote = [&](const trace_event& w) {
+      return w.event.kind == model::event_kind::write && w.event.address == e.event.address && &w < &read;
+    };
+    return e.at == read.at && e.event.kind == model::event_kind::read && e.event.address != read.event.address &&
+           std::any_of(f.events.begin(), f.events.end(), wrote);
+  });
+}
+
 /// Adds a note if the address of an access at fault comes from an element of an array that its thread reads although no thread
-/// has written it, while other elements have been written. For example, a thread takes an entry from a queue that is not yet
-/// filled.
+/// has written it, while threads fill other elements. For example, a thread takes an entry from a queue that is not yet filled.
 void add_unfilled_element(const program& p, const finding& f, std::vector<std::string>& notes) {
   for (const trace_event& access : f.events) {
     for (const int number : access.address_events) {
       const auto read = std::find_if(f.events.begin(), f.events.end(), [&](const trace_event& e) {
         return e.thread == access.thread && e.number == number && e.event.kind == model::event_kind::read && !e.event.mixed;
       });
-      if (read == f.events.end() || read->source_thread >= 0) {
-        continue;
-      }
-      const std::string array = object_text(p, read->event.address);
-      if (std::any_of(f.events.begin(), read, [&](const trace_event& e) {
-            return e.event.kind == model::event_kind::write && object_text(p, e.event.address) == array;
-          })) {
+      if (read != f.events.end() && read->source_thread < 0 && reads_filled_elements(f, *read)) {
         notes.push_back(place_of(p, access.thread, *access.at) + " in thread " + std::to_string(access.thread) +
                         " takes its address from " + place_text(p, read->event.address) + ", which " +
                         place_of(p, read->thread, *read->at) +
