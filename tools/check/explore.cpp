@@ -14,6 +14,7 @@
 // (load_buffering.hpp).
 #include <check/async_copies.hpp>
 #include <check/buffering_check.hpp>
+#include <check/buffering_cycle.hpp>
 #include <check/commuting_updates.hpp>
 #include <check/event_builder.hpp>
 #include <check/execution_end.hpp>
@@ -852,10 +853,12 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Extends the finding's message with the names of the readings under which the program can be verified.
+/// Extends the finding's message with the names of the readings under which the program can be verified. Ignores load buffering
+/// unless the finding is load buffering itself, because exploring it takes much longer.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
+  others.load_buffering = options.load_buffering && !buffering_cycle(result.found).empty();
   for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
