@@ -134,6 +134,12 @@ CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, 
 SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
                 "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
                 ".loc 1 9 3\nst.global.f32 [%rd4], %f1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n")
+# Each iteration of the outer loop updates the thread's own element in an inner loop, and then reads its neighbour's element.
+NESTED = SMOOTH.replace("smooth", "nested").replace("AGAIN:\n.loc 1 7 3\n", "AGAIN:\nbar.sync 0;\nmov.u32 %r4, 0;\nFILL:\nsetp.ge.u32 %p2, %r4, 1;\n@%p2 bra DONE;\n.loc 1 2 3\n"
+                        "st.global.f32 [%rd4], 0f3FC00000;\nadd.u32 %r4, %r4, 1;\nbra.uni FILL;\nDONE:\n.loc 1 7 3\n").replace("ld.global.f32 %f1, [%rd5];\nbar.sync 0;\n.loc 1 9 3\nst.global.f32 [%rd4], %f1;\n", "ld.global.f32 %f1, [%rd5];\n")
+# The code after the conditional store has an earlier line, as if a function were inlined, but there is no loop.
+BACKWARDS = kernel("backwards", "d", ".loc 1 8 3\n" + OWN.replace("%rd4, %rd1", "%rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1").format() + ".loc 1 9 3\n@%p2 bra J;\n"
+                   "st.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\n")
 
 
 def buffers(name, lines, fence, then=""):
@@ -151,7 +157,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + BUFFERING + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + BUFFERING + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -400,6 +406,11 @@ def main():
         expect("an index with its initial value", "data race on data" in output and "takes its address" not in output, output)
         _, output, _ = run("launch smooth block 2 args data\n", "--quiet", "--repair=1")
         expect("a barrier at the start of a loop", "; verified, 1 execution\n    flags.cu:7: while (load(flag) == 0) {\n         insert at the start of each iteration of the loop to which this line belongs: __syncthreads()" in output, output)
+        _, output, _ = run("launch nested block 2 args data\n", "--quiet", "--repair=1")
+        expect("barriers inside and outside an inner loop", "  repair 1 of 3: a barrier; verified, 1 execution\n    flags.cu:2: *data = 1.5f;\n"
+               "         insert after the statement that contains this line, before flags.cu:7: __syncthreads()" in output, output)
+        _, output, _ = run("launch backwards block 2 args data\n", "--quiet", "--repair=1")
+        expect("an earlier line without a loop", "insert after the statement that contains this line, where its threads reconverge: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that
         # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"

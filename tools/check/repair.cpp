@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/async_copies.hpp>
+#include <check/barrier_alignment.hpp>
 #include <check/code_edit.hpp>
 #include <check/explore.hpp>
 #include <check/graph.hpp>
@@ -138,10 +139,10 @@ class repairer {
     const auto put_in = [](const repair& r) {
       return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
     };
-    std::stable_sort(found.begin(), found.end(), [&](const repair& x, const repair& y) {
-      return std::tuple(x.only_strong, x.barriers, x.cost, put_in(x)) <
-             std::tuple(y.only_strong, y.barriers, y.cost, put_in(y));
-    });
+    const auto rank = [&](const repair& r) {
+      return std::tuple(r.only_strong, r.barriers, r.cost, put_in(r), spread_of_barriers(r));
+    };
+    std::stable_sort(found.begin(), found.end(), [&](const repair& x, const repair& y) { return rank(x) < rank(y); });
     const bool before = std::exchange(buffering_, true);
     for (repair& r : found) {
       if (spent() || explored(r.edits).status != check_status::verified) {
@@ -153,6 +154,36 @@ class repairer {
     }
     buffering_ = before;
     left_out_ = left_out_ || spent();
+  }
+
+  /// Returns the largest number of nested loops around a barrier that the repair inserts, and the number of instructions before
+  /// which it inserts one. In inner loops, and in functions with several calls, threads are more likely to wait at different
+  /// barriers if the launch changes.
+  [[nodiscard]] std::pair<int, std::size_t> spread_of_barriers(const repair& r) const {
+    std::pair<int, std::size_t> result{};
+    for (const code_edit& e : r.edits) {
+      if (const code_site& site = model::at(sites_, e.site); site.gap) {
+        for (const auto& [kernel, pc] : site.places) {
+          result.first = std::max(result.first, loops_around(*model::at(program_->kernels, kernel), pc));
+        }
+        result.second += site.places.size();
+      }
+    }
+    return result;
+  }
+
+  /// Returns the number of loops that contain an instruction. A loop begins at the target of a backward jump, and contains the
+  /// instructions that lead to the jump without passing its target.
+  [[nodiscard]] static int loops_around(const kernel_code& kernel, int pc) {
+    std::set<int> loops;
+    for (int jump = 0; jump < model::count_of(kernel.code); ++jump) {
+      const int head = model::at(kernel.code, jump).target;
+      const bool is_loop = head >= 0 && head <= jump && loops.count(head) == 0;
+      if (is_loop && (pc == head || pc == jump || reached_from(kernel, pc, head)[static_cast<std::size_t>(jump)])) {
+        loops.insert(head);
+      }
+    }
+    return model::count_of(loops);
   }
 
   /// Removes the changes without which the program is also verified. A set with a barrier may contain such changes. The search

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/barrier_alignment.hpp>
 #include <check/code_edit.hpp>
 #include <check/host_thread.hpp>
 #include <check/program.hpp>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -75,18 +77,33 @@ check::instruction instruction_at(const check::program& p, const check::code_sit
 
 namespace {
 
-/// Describes where to insert after a site's statement: before the next source line, or where the statement's threads reconverge
-/// if the PTX does not show that line. If an earlier line follows, the statement ends a loop's body.
+/// Describes where to insert after a site's statement: before the next source line or call, or where the statement's threads
+/// reconverge if the PTX does not show that line. If an earlier line follows from which the code leads to the statement again,
+/// the statement ends a loop's body.
 std::string end_of_statement(const check::program& p, const check::code_site& site) {
-  const std::vector<check::instruction>& code = p.kernels[static_cast<std::size_t>(site.places.front().first)]->code;
-  const auto at = std::find_if(code.begin() + site.places.front().second, code.end(),
+  const auto [number, gap] = site.places.front();
+  const check::kernel_code& kernel = *p.kernels[static_cast<std::size_t>(number)];
+  const check::instruction& own = *site.first;
+  const auto at = std::find_if(kernel.code.begin() + gap, kernel.code.end(),
                                [](const check::instruction& i) { return i.code >= check::op::branch; });
-  const bool same_file = at != code.end() && at->user_file == site.first->user_file && at->user_line > 0;
-  const bool follows = same_file && at->user_line > site.first->user_line;
-  const bool repeats = same_file && at->user_line < site.first->user_line;
-  return follows   ? "before " + check::place_of(p, site.thread, *at)
-         : repeats ? "at the end of the loop's body"
-                   : "where its threads reconverge";
+  if (at == kernel.code.end() || at->user_line == 0) {
+    return "where its threads reconverge";
+  }
+  if (at->user_file == own.user_file && at->user_line > own.user_line) {
+    return "before " + check::place_of(p, site.thread, *at);
+  }
+  const auto next = static_cast<std::int32_t>(at - kernel.code.begin());
+  if (check::reached_from(kernel, next)[static_cast<std::size_t>(gap - 1)]) {
+    return at->user_file == own.user_file && at->user_line < own.user_line ? "at the end of the loop's body"
+                                                                           : "where its threads reconverge";
+  }
+  if (at->caller_file == own.caller_file && at->caller_line > own.caller_line) {
+    check::instruction call = *at;
+    call.user_file = at->caller_file;
+    call.user_line = at->caller_line;
+    return "before the call at " + check::place_of(p, site.thread, call);
+  }
+  return "where its threads reconverge";
 }
 
 }  // namespace
