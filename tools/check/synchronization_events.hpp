@@ -175,7 +175,8 @@ class synchronization_events {
     e.completes = outcome.completes;
     if (outcome.wrong != nullptr) {
       state_.report(g, check_status::undefined,
-                    "thread " + std::to_string(e.thread) + " " + outcome.wrong + ": " + place_text(state_.checked, e.address));
+                    "thread " + std::to_string(e.thread) + " " + outcome.wrong + ": " + place_text(state_.checked, e.address),
+                    {e.partner});
       return false;
     }
     if (e.arrives && begins_phase_that_nobody_waited_for(g, e)) {
@@ -379,10 +380,10 @@ class synchronization_events {
     const thread_context& context = model::at(state_.checked.threads, e.thread);
     const std::uint32_t first_in_block = context.number_in_block() - static_cast<std::uint32_t>(e.thread - first);
     if (first_in_block + static_cast<std::uint32_t>(starters) > context.block_size()) {
-      state_.report(g, check_status::undefined,
-                    "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which " +
-                        std::to_string(starters) + " threads must execute together, but its block has only " +
-                        std::to_string(context.block_size() - first_in_block));
+      state_.report_of(g, e.thread, check_status::undefined,
+                       "thread " + std::to_string(e.thread) + " executes '" + m.at(s).text + "', which " +
+                           std::to_string(starters) + " threads must execute together, but its block has only " +
+                           std::to_string(context.block_size() - first_in_block));
       return false;
     }
     e.starts = free_copy(g, e.thread, starters);
@@ -403,7 +404,7 @@ class synchronization_events {
       asked.wrong = misplaced(m.at(s), model::at(state_.checked.threads, e.thread), asked);
     }
     if (!asked.wrong.empty()) {
-      state_.report(g, asked.status, "thread " + std::to_string(e.thread) + " " + asked.wrong);
+      state_.report_of(g, e.thread, asked.status, "thread " + std::to_string(e.thread) + " " + asked.wrong);
       return false;
     }
     auto* const steps = static_cast<copy_step*>(state_.arena.take(asked.steps.size() * sizeof(copy_step)));

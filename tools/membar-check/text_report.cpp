@@ -31,7 +31,7 @@ namespace model = membar::model;
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. Also shows the reads whose values determine the addresses of the
-/// events at fault, the write and the read of a value that other threads of their blocks hand over between the accesses of a
+/// events at fault, the threads' earlier reads of the same locations, the write and the read of a value that other threads of their blocks hand over between the accesses of a
 /// race, and the reads and writes of load buffering. Sync points and shuffles are omitted, as are blocks without any of these
 /// events. In a hang, one thread of a block represents all threads that wait at the same instruction.
 class shown_events {
@@ -99,6 +99,23 @@ class shown_events {
     }
   }
 
+  /// For each event at fault, adds its thread's last earlier read of the same location, for example of a lock or a counter, if
+  /// another thread wrote the value.
+  void add_reads_of_locations() {
+    for (std::size_t k = finding_.events.size(); k-- > 0;) {
+      const check::trace_event& e = finding_.events[k];
+      for (std::size_t n = k; e.blamed && n-- > 0;) {
+        const check::trace_event& r = finding_.events[n];
+        if (r.thread == e.thread && r.event.kind == model::event_kind::read && r.event.address == e.event.address) {
+          if (r.source_thread >= 0 && r.source_thread != e.thread) {
+            add(n);
+          }
+          break;
+        }
+      }
+    }
+  }
+
   /// Adds the reads whose values determine the addresses of the events at fault.
   void add_reads_of_addresses() {
     for (const check::trace_event& e : finding_.events) {
@@ -136,6 +153,7 @@ class shown_events {
       }
     }
     add_reads_of_addresses();
+    add_reads_of_locations();
     for (const check::trace_event& e : finding_.events) {  // the start of a copy that is at fault is relevant
       if (e.event.kind == model::event_kind::issue && limits.count(e.event.starts) != 0) {
         add(place(e.thread, e.number));
