@@ -26,9 +26,10 @@ __global__ void fetch_after_flag(uint4* data, unsigned* flag, unsigned* wrong, u
     membar::proxy_fence<proxy::async_global>();
   }
   full.arrive_expect(membar::bulk_load(&stage, data, sizeof stage, full), membar::relaxed);
-  if (full.wait_parity(0, membar::acquire, membar::wait_budget::milliseconds(10'000)) == membar::wait_result::done) {
-    *wrong += stage.x != 1 ? 1 : 0;
+  if (full.wait_parity(0, membar::acquire, membar::wait_budget::milliseconds(10'000)) != membar::wait_result::done) {
+    __trap();  // the block must not exit while the copy may still write its shared memory
   }
+  *wrong += stage.x != 1 ? 1 : 0;
 }
 template __global__ void fetch_after_flag<false>(uint4*, unsigned*, unsigned*, unsigned*);
 template __global__ void fetch_after_flag<true>(uint4*, unsigned*, unsigned*, unsigned*);

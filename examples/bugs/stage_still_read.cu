@@ -16,7 +16,7 @@ __global__ void pass_through(const uint4* from, uint4* to, unsigned tiles) {
     membar::bulk_wait_read<Mended ? 0 : 1>();
     full.arrive_expect(membar::bulk_load(&stage, from + i, sizeof stage, full), membar::relaxed);
     if (full.wait_parity(i % 2, membar::acquire, membar::wait_budget::milliseconds(10'000)) != membar::wait_result::done) {
-      return;
+      __trap();  // the block must not exit while the copy may still write its shared memory
     }
     membar::bulk_commit(membar::bulk_store(to + i, &stage, sizeof stage));
   }
