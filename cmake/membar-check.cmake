@@ -26,15 +26,29 @@ function(_membar_expected_status function expect result others)
   set(${others} ${known} error PARENT_SCOPE)
 endfunction()
 
-# membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): adds a test that explores a scenario with membar-check.
+# Ends with an error if the caller, whose name is in `function`, was called with other arguments than those in `usage`. The caller has
+# parsed its arguments with the prefix `arg`.
+function(_membar_reject_unknown_arguments function usage)
+  list(JOIN arg_UNPARSED_ARGUMENTS " " unknown)
+  list(JOIN arg_KEYWORDS_MISSING_VALUES " and " empty)
+  if(NOT unknown STREQUAL "")
+    message(FATAL_ERROR "${function}: unknown argument '${unknown}': the arguments are ${usage}")
+  elseif(NOT empty STREQUAL "")
+    message(FATAL_ERROR "${function}: ${empty} needs a value: the arguments are ${usage}")
+  endif()
+endfunction()
+
+# membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>] [OPTIONS <option>...]): adds a test that explores a scenario with
+# membar-check, to which the options are passed.
 # The test passes if the result is <status> (default: "verified"). If it fails, ctest names the actual status, and `ctest
 # --output-on-failure` shows the report. It uses the command of this build or, if there is none, the installed command.
 function(membar_add_scenario_test name scenario)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "OPTIONS")
+  _membar_reject_unknown_arguments(membar_add_scenario_test "<name> <file.scenario> [EXPECT <status>] [OPTIONS <option>...]")
   _membar_expected_status(membar_add_scenario_test "${arg_EXPECT}" expect others)
   _membar_find_checker(membar_add_scenario_test checker)
   get_filename_component(scenario ${scenario} ABSOLUTE)
-  add_test(NAME ${name} COMMAND ${checker} ${scenario})
+  add_test(NAME ${name} COMMAND ${checker} ${arg_OPTIONS} ${scenario})
   # ctest's summary names the regular expression that made a test fail, and therefore the status. Without a PASS_REGULAR_EXPRESSION,
   # ctest also examines the exit status, which is 0 only for "verified".
   list(TRANSFORM others REPLACE ".+" "\t\\0\t")
@@ -51,8 +65,10 @@ endfunction()
 # The test passes if the status of every scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")
-  if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "membar_add_recorded_test: expected <name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]")
+  set(usage "<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]")
+  _membar_reject_unknown_arguments(membar_add_recorded_test "${usage}")
+  if(NOT arg_COMMAND)
+    message(FATAL_ERROR "membar_add_recorded_test: expected ${usage}")
   endif()
   _membar_expected_status(membar_add_recorded_test "${arg_EXPECT}" expect others)
   _membar_find_checker(membar_add_recorded_test checker)

@@ -7,6 +7,7 @@
 #include <membar/base/config.hpp>
 #include <membar/detail/compilation.hpp>
 #include <membar/detail/host_order.hpp>
+#include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 
@@ -52,10 +53,13 @@ void device_fence() noexcept;
 /// capability 7.0, or 9.0 for `thread_scope::cluster`. Cost: at device scope and wider, the fence waits until all earlier
 /// writes of the domain, including those of other threads, are visible at that scope. Source: PTX ISA, "membar/fence" and
 /// "Memory Consistency Model".
-template <thread_scope Scope = detail::missing_scope, class Order>
-MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
+template <thread_scope Scope = detail::missing_scope, class Order = detail::missing_order>
+MEMBAR_HOST_DEVICE inline void thread_fence(Order = {}) noexcept {
   detail::require_scope<Scope>();
-  static_assert(fence_order<Order>, "membar: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst");
+  static_assert(!std::is_same_v<Order, detail::missing_order>,
+                "membar: a fence needs an order: pass acquire, release, acq_rel or seq_cst");
+  static_assert(fence_order<Order> || std::is_same_v<Order, detail::missing_order>,
+                "membar: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst");
   if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
     // The static_assert above rejects this case.
   } else if constexpr (detail::compiling_for_device) {

@@ -5,6 +5,7 @@
 
 #include <membar/cache_hint.cuh>
 #include <membar/detail/checked_load_store.cuh>
+#include <membar/detail/operand.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
@@ -60,6 +61,7 @@ template <class T, class... Said>
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
+/// An integer `value` that is not a constant must not be wider than the object, and must not be a floating-point number: cast it.
 /// The order's tag follows the value, along with at most one L1 eviction priority and one L2 policy, in any sequence.
 ///
 /// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
@@ -69,7 +71,7 @@ template <class T, class... Said>
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
 /// `st.mmio.relaxed.sys.T`. Requires: the same as `load`. Source: PTX ISA, "st".
 template <thread_scope Scope = detail::missing_scope, class T, class... Said>
-__device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
+__device__ inline void store(T* address, detail::operand<std::remove_cv_t<T>> value, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
@@ -91,13 +93,45 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 ///
 /// The store does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>
-__device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
+__device__ inline void store_weak(T* address, detail::operand<std::remove_cv_t<T>> value, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
                 "membar: a weak access cannot have an order: use load or store with a scope");
   static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to a non-const object");
   if constexpr (!std::is_const_v<T>) {
     detail::store_with<thread_scope::system, detail::no_order>(address, value, said...);
   }
+}
+
+// The following overloads reject an object that is passed instead of its address. They exist so that the compiler's message
+// explains the mistake.
+namespace detail {
+template <class Object>
+__device__ constexpr void refuse_object() noexcept {
+  static_assert(!std::is_arithmetic_v<Object>, "membar: a load or store needs the object's address: pass &object, a pointer");
+}
+}  // namespace detail
+
+template <thread_scope Scope = detail::missing_scope, class T, class... Said>
+  requires std::is_arithmetic_v<T>
+__device__ inline T load(const T& object, Said...) noexcept {
+  detail::refuse_object<T>();
+  return object;
+}
+template <class T, class... Said>
+  requires std::is_arithmetic_v<T>
+__device__ inline T load_weak(const T& object, Said...) noexcept {
+  detail::refuse_object<T>();
+  return object;
+}
+template <thread_scope Scope = detail::missing_scope, class T, class... ValueAndSaid>
+  requires std::is_arithmetic_v<T>
+__device__ inline void store(const T&, ValueAndSaid...) noexcept {
+  detail::refuse_object<T>();
+}
+template <class T, class... ValueAndSaid>
+  requires std::is_arithmetic_v<T>
+__device__ inline void store_weak(const T&, ValueAndSaid...) noexcept {
+  detail::refuse_object<T>();
 }
 
 }  // namespace v0_3

@@ -48,6 +48,9 @@ MEMBAR_CONSTANT acq_rel_t acq_rel{};
 MEMBAR_CONSTANT seq_cst_t seq_cst{};
 
 namespace detail {
+/// Stands in for an order that the call does not specify.
+struct missing_order {};
+
 template <class Order, memory_order Allowed>
 inline constexpr bool is_tag_of = false;
 template <memory_order Allowed>

@@ -495,6 +495,9 @@ def main():
         expect(["unknown option '--fast'"], 2, "--fast", "good.scenario")
         expect(["--limit needs a number of events"], 2, "--limit=0", "good.scenario")
         expect(["gave up", "more than 3 events"], 3, "--limit=3", "good.scenario", cwd=folder)
+        for seconds in ("0", "-1", "1000001", "1.5"):
+            expect([f"--time needs a number of seconds, 1 to 1000000: '{seconds}' was given"], 2, f"--time={seconds}", "good.scenario")
+        expect(["good.scenario\tverified"], 0, "--time=1000000", "good.scenario", cwd=folder)
         expect(["good.scenario\tverified"], 0, "good.scenario", cwd=folder)
         (folder / "lb.litmus").write_text(BUFFERING, encoding="utf-8")
         expect(["lb.litmus\tverified\t4 executions", " s\n"], 0, "lb.litmus", cwd=folder)
@@ -591,6 +594,8 @@ def main():
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
         expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
         expect(["--read explores nothing"], 2, "--read", "--random=2", "k.ptx", cwd=folder)
+        expect(["'-Dx' is an option for compiling CUDA C++, but no .cu file was given: leave the option out"], 2, "--read", "-Dx", "k.ptx", cwd=folder)
+        expect(["'-Ix' is an option for compiling CUDA C++, which only --read does: write the option on the scenario's source line"], 2, "-Ix", "good.scenario", cwd=folder)
         expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
         # A finding that cannot be written as a litmus test is written as a graph.
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")

@@ -13,6 +13,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 
 import sarif as sarif_of
 
@@ -130,6 +131,10 @@ POPS = kernel("pops", "dfo", "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p1, %r3, 0;\n
 RESETS_LATER = RESETS.replace("resets", "resets_later").replace("E:\n", "E:\n" + "ld.relaxed.gpu.global.u32 %r4, [%rd2+8];\n" * 32)
 # As above, but the index is a member of the same object that no thread changes.
 CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, [%rd4]", "ld.relaxed.gpu.global.u32 %r2, [%rd3+4]")
+# The kernel has far too many executions to explore all of them.
+MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
+# Two of these kernels with exchanged arguments have executions with load buffering.
+BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
 # In each iteration, each thread of a block reads its neighbour's element and then updates its own.
 SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
                 "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
@@ -162,7 +167,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -433,6 +438,14 @@ def main():
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
         expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
+        # Of the programs with dependent launches, executions with load buffering cannot be explored.
+        unexplored = ("memory next u32\nlaunch buffered args next out\nlaunch buffered args out next\nlaunch strong stream s args data+28\n"
+                      "launch look stream s dependent args data+24\nlaunch send args data flag\nlaunch acquire args data flag data+4\n")
+        _, output, _ = run(unexplored, "--quiet", "--repair=1")
+        expect("a search without load buffering", re.search(r"not all of the \d+ explorations were completed, because they could not explore all executions with load buffering: try "
+               r"--without-load-buffering, which omits these executions, or a smaller launch; some faults", output), output)
+        _, output, _ = run(unexplored, "--quiet", "--repair=1", "--without-load-buffering")
+        expect("a repair without load buffering", "  repair 1 of " in output, output)
         # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so each
         # repair offers both.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")
@@ -467,6 +480,11 @@ def main():
                                (("--random=1",), "try a larger --random=N or another --seed")):
             status, output, _ = run("launch busy grid 2 args flag\n", *options)
             expect(options, status == 3 and words in output, output)
+        begin = time.monotonic()
+        status, output, _ = run("launch many grid 4 args data\n", "--time=1")
+        expect("the time limit", status == 3 and "the exploration took more than 1 second of processor time: use fewer threads, rounds or bins, or try --random=N or "
+               "a larger --time=SECONDS" in output, output)
+        expect("the time", time.monotonic() - begin < 30, output)
         # fields by offset and type
         status, output, _ = run("launch strong args data\nfinal data+0:f32 == 1.5 /\\ data+0:u32 == 1069547520 /\\ data+2:u16 == 16320\n"
                                 "host h after strong { expect data+2:u16 == 16320 }\n")

@@ -265,16 +265,16 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
 // A value that the object's type may be unable to represent.
 __global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
   const atomic_ref<unsigned, thread_scope::device> n(*object);
-  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the object's type
+  // expect: this value is wider than the object and is not a constant expression: cast it to the object's type
   REFUSED(a_variable_that_is_wider_is_not_added, n.add(wide, relaxed));
   n.add(static_cast<unsigned>(wide), relaxed);
-  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the object's
+  // expect: this value is wider than the object and is not a constant expression: cast it to the object's
   REFUSED(a_variable_that_is_wider_is_not_stored, owned->store(wide, relaxed));
   owned->store(7ULL, relaxed);
-  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the
+  // expect: this value is wider than the object and is not a constant expression: cast it to the
   REFUSED(a_fraction_is_not_cut_off, n.fetch_max(real, relaxed));
   n.fetch_max(4.0, relaxed);
-  // expect: the_atomic_object_does_not_hold_this_constant
+  // expect: the_object_does_not_hold_this_constant
   REFUSED(a_constant_fits_the_object, n.exchange(1LL << 32, relaxed));
   n.exchange(1LL << 31, relaxed);
   // expect: constant

@@ -38,5 +38,7 @@ void host(int* object, float* number, void* anything) {
   static_cast<void>(atomic_ref<const int, thread_scope::system>(*static_cast<const int*>(anything)));
   // expect: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst
   REFUSED(a_fence_on_the_host_is_never_relaxed, thread_fence<thread_scope::system>(relaxed));
+  // expect: membar: a fence needs an order: pass acquire, release, acq_rel or seq_cst
+  REFUSED(a_fence_on_the_host_has_an_order, thread_fence<thread_scope::system>());
   thread_fence<thread_scope::system>(release);
 }

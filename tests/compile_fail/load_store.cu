@@ -68,6 +68,34 @@ __global__ void orders(int* p, int* out, volatile int* shared_flag, const int* c
   *out = load_read_only(p);
 }
 
+__global__ void objects(int* p, float* f, int* out) {
+  // expect: membar: a load or store needs the object's address: pass &object, a pointer
+  REFUSED(a_load_takes_an_address, *out = load<thread_scope::device>(*p, acquire));
+  *out = load<thread_scope::device>(p, acquire);
+  // expect: membar: a load or store needs the object's address: pass &object, a pointer
+  REFUSED(a_weak_load_takes_an_address, *out = static_cast<int>(load_weak(*f)));
+  *out = static_cast<int>(load_weak(f));
+  // expect: membar: a load or store needs the object's address: pass &object, a pointer
+  REFUSED(a_store_takes_an_address, store<thread_scope::device>(*f, 1, release));
+  store<thread_scope::device>(f, 1.0f, release);
+  // expect: membar: a load or store needs the object's address: pass &object, a pointer
+  REFUSED(a_weak_store_takes_an_address, store_weak(*p, 1));
+  store_weak(p, 1);
+}
+
+// A value that the object's type may be unable to represent.
+__global__ void wide_values(int* p, unsigned char* byte, long long wide, float real) {
+  // expect: this value is wider than the object and is not a constant expression: cast it to the object's type
+  REFUSED(a_variable_that_is_wider_is_not_stored, store<thread_scope::device>(p, wide, release));
+  store<thread_scope::device>(p, static_cast<int>(wide), release);
+  // expect: this value is wider than the object and is not a constant expression: cast it to the object's
+  REFUSED(a_fraction_is_not_cut_off, store<thread_scope::device>(p, real, release));
+  store<thread_scope::device>(p, 4.0, release);
+  // expect: this value is wider than the object and is not a constant expression: cast it to the
+  REFUSED(a_weak_store_does_not_truncate, store_weak(byte, *p));
+  store_weak(byte, 7, l1::evict_first);
+}
+
 __global__ void hints(int* p, int* out) {
   const cache_policy<l2::evict_last> policy(1.0f);
   // expect: membar: an access can have at most one order and at most one hint of

@@ -376,6 +376,20 @@ class Lint(unittest.TestCase):
         self.assertEqual(lint(str(of / "second.cu"), status=0, CUDACXX=sys.argv[4]).stdout, "1 kernel, no warning\n")
         (of / "second.cu").unlink()
 
+    def test_folders_of_headers_and_macros_are_passed_to_nvcc(self):
+        of = pathlib.Path(folder) / "with_headers"
+        (of / "include").mkdir(parents=True, exist_ok=True)
+        (of / "include/part.cuh").write_text("__global__ void fill(int* p) { p[threadIdx.x] = N; }\n#ifdef SECOND\n__global__ void second() {}\n#endif\n")
+        source = of / "main.cu"
+        source.write_text("#include <part.cuh>\n")
+        nvcc = sys.argv[4]
+        self.assertIn("nvcc failed to compile", lint(str(source), "-DN=1", status=2, CUDACXX=nvcc).stderr)
+        for options, found in ((("-DN=1", f"-I{of}/include"), "1 kernel,"), (("-I", f"{of}/include", "-D", "N=1", "-DSECOND"), "2 kernels,")):
+            self.assertIn(found, lint(*options, str(source), status=0, CUDACXX=nvcc).stdout)
+        self.assertIn("2 kernels,", lint(str(of), "-DN=1", "-DSECOND", f"-I{of}/include", status=0, CUDACXX=nvcc).stdout)
+        self.assertEqual(lint(str(PTX), "-Iinclude", status=2).stderr,
+                         "membar-check: '-Iinclude' is an option for compiling CUDA C++, but no .cu file was given: leave the option out\n")
+
     def test_a_scenario_is_not_linted_but_checked(self):
         for name in ("one.scenario", "two.litmus"):
             file = pathlib.Path(folder) / name

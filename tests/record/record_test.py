@@ -823,7 +823,12 @@ class Images(Recorder):
                                env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("the source has no kernel 'put'; did you mean 'putt'?", wrong.stderr)
-        right = subprocess.run([CHECK, "attach", scenario, "--source", self.source, "--", "-DNDEBUG"], capture_output=True,
+        text = self.folder / "text.ptx"
+        text.write_text("")
+        for options in (["-Ix"], ["--", "-Ix"]):
+            wrong = subprocess.run([CHECK, "attach", scenario, "--source", text, *options], capture_output=True, text=True, timeout=120)
+            self.assertEqual((wrong.returncode, "'-Ix' is an option for compiling CUDA C++, but no .cu file was given" in wrong.stderr), (2, True), wrong.stderr)
+        right = subprocess.run([CHECK, "attach", scenario, "-DNAME=1", "--source", self.source, "--", "-DNDEBUG"], capture_output=True,
                                text=True, timeout=120, env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")
@@ -897,6 +902,23 @@ class Tests(Recorder):
         checker.write_text("#!/bin/sh\nexit 1\n")  # without a report
         self.project(f"set(MEMBAR_CHECK {checker})\nmembar_add_scenario_test(one a.scenario)")
         self.assertIn("0% tests passed", self.run_command("ctest", "--test-dir", "build").stdout)
+
+    def test_a_scenario_test_passes_options_to_the_checker(self):
+        checker = self.folder / "checker"
+        checker.write_text("#!/bin/sh\nprintf 'a.scenario\\tverified\\t0 executions with %s\\n' \"$*\"\n")
+        checker.chmod(0o755)
+        done = self.project(f"set(MEMBAR_CHECK {checker})\nmembar_add_scenario_test(one a.scenario EXPECT verified OPTIONS --limit=7 --no-symmetry)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(self.ctest(), r"0 executions with --limit=7 --no-symmetry \S*/a.scenario\n(.|\n)*100% tests passed")
+
+    def test_an_unknown_argument_is_rejected(self):
+        for call, words in (("membar_add_scenario_test(one a.scenario OPTION --quiet)", "unknown argument 'OPTION --quiet'"),
+                            ("membar_add_scenario_test(one a.scenario b.scenario)", "unknown argument 'b.scenario'"),
+                            ("membar_add_scenario_test(one a.scenario EXPECT)", "EXPECT needs a value"),
+                            ("membar_add_recorded_test(one true COMMAND true)", "unknown argument 'true'"),
+                            ("membar_add_recorded_test(one COMMAND true KERNELS)", "KERNELS needs a value")):
+            said = " ".join(self.project(call).stderr.split())
+            self.assertRegex(said, rf"membar_add_\w+_test: {words}: the arguments are <name> ", call)
 
     def test_a_wrong_call_is_named(self):
         self.assertIn("membar_add_recorded_test: expected <name> COMMAND <program>", self.project("membar_add_recorded_test(nothing)").stderr)

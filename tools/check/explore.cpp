@@ -128,7 +128,10 @@ class explorer {
           std::string("load buffering is not ruled out, and membar-check cannot explore it in programs with ") +
           (state_.copies ? "asynchronous copies" : "dependent launches") +
           ": --without-load-buffering omits such executions and says so in the result line";
-    } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
+      state_.result.load_buffering_is_open = true;
+      return std::move(state_.result);
+    }
+    if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
     state_.result.load_buffering_is_open = buffering_.found();
@@ -217,8 +220,17 @@ class explorer {
       return;
     }
     constexpr std::uint64_t between_reports = 1024;
-    if (options_.progress && state_.result.counts.events % between_reports == 0) {
-      options_.progress(state_.result.counts);
+    if (state_.result.counts.events % between_reports == 0) {
+      if (options_.progress) {
+        options_.progress(state_.result.counts);
+      }
+      if (options_.time.is_reached()) {
+        state_.report(
+            g, check_status::gave_up,
+            "the exploration took more than " + options_.time.text() +
+                " of processor time: use fewer threads, rounds or bins, or try --random=N or a larger --time=SECONDS");
+        return;
+      }
     }
     if (++state_.result.counts.events > options_.most_events) {
       state_.report(g, check_status::gave_up,
@@ -772,6 +784,9 @@ namespace {
 /// The maximum total number of events in the random executions that are tried before the checker gives up.
 constexpr std::uint64_t random_events = 300'000;
 
+/// The random executions before giving up may take this fraction of the time limit, in addition to the exploration's time.
+constexpr double random_share = 10;
+
 /// For each thread, the number of its asynchronous operations that can be performed. The number is increased when an
 /// exploration finds that it is too small.
 class copy_counts {
@@ -915,6 +930,7 @@ check_result explore_here(const program& checked, const check_property& property
   check_options random = options;
   random.random_executions = options.random_before_giving_up;
   random.most_events = random_events;
+  random.time = time_limit(options.time.seconds() / random_share);
   check_result shown = explore_all(checked, property, random);
   return shown.status == check_status::gave_up ? std::move(result) : std::move(shown);
 }

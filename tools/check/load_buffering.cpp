@@ -922,6 +922,7 @@ class load_buffering_explorer {
   // ---- growth
 
   void give_up(const std::string& why) {
+    x_.state.result.load_buffering_is_open = true;
     graph empty;
     empty.threads.resize(x_.state.checked.threads.size());
     x_.state.report(
@@ -1055,9 +1056,16 @@ class load_buffering_explorer {
       return;
     }
     constexpr std::uint64_t between_reports = 256;
-    if (++steps_ >= next_report_ && options_.progress) {
+    if (++steps_ >= next_report_) {
       next_report_ = steps_ + between_reports;
-      options_.progress(x_.state.result.counts);
+      if (options_.progress) {
+        options_.progress(x_.state.result.counts);
+      }
+      if (options_.time.is_reached()) {
+        give_up("the exploration took more than " + options_.time.text() +
+                " of processor time, the limit that --time=SECONDS sets");
+        return;
+      }
     }
     if (steps_ > options_.most_buffered_steps) {
       give_up("exploring those executions takes more than " + std::to_string(options_.most_buffered_steps) + " steps");

@@ -5,6 +5,7 @@
 
 #include <check/event.hpp>
 #include <check/thread_context.hpp>
+#include <check/time_limit.hpp>
 #include <membar/model/rules.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
@@ -225,6 +226,7 @@ struct replayed_schedule {
 /// The limits and options of an exploration.
 struct check_options {
   std::uint64_t most_events = 200'000'000;        ///< the maximum number of events added in all executions
+  time_limit time{};                              ///< the maximum processor time; by default, there is no limit
   int most_events_of_one = 2'000;                 ///< the maximum number of events in one execution
   bool load_buffering = true;                     ///< whether load buffering is explored if it is not ruled out
   std::uint64_t most_buffered_steps = 2'000'000;  ///< the maximum number of steps of that exploration

@@ -94,10 +94,12 @@ class race_check {
       return true;
     }
     if (state_.copies && !found.empty()) {
-      state_.report(g, check_status::gave_up,
-                    "accesses that can race are not supported in programs that combine asynchronous copies with fence.sc in "
-                    "several threads: use fence.acq_rel instead of fence.sc",
-                    {found.front().first, found.front().second});
+      state_.report(
+          g, check_status::gave_up,
+          "accesses that can race are not supported in programs that combine asynchronous copies with fence.sc in "
+          "several threads: use fence.acq_rel instead of fence.sc. The fence may be in a library, for example in "
+          "cuda::pipeline's destructor: then use fewer threads, or add a __syncthreads() before the end of the pipeline",
+          {found.front().first, found.front().second});
       return false;
     }
     fence_order order(g, state_.rules);

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -65,6 +64,7 @@ class repairer {
     }
     result.explorations = explorations_;
     result.left_out = left_out_;
+    result.load_buffering_left_out = load_buffering_left_out_;
     return result;
   }
 
@@ -233,17 +233,9 @@ class repairer {
     return tried;
   }
 
-  /// Returns the CPU time since the search began, in seconds.
-  [[nodiscard]] double seconds() const noexcept {
-    return static_cast<double>(std::clock() - begin_) / static_cast<double>(CLOCKS_PER_SEC);
-  }
-
   [[nodiscard]] bool spent() const noexcept {
-    return explorations_ >= options_.most_explorations || events_ >= options_.most_events || seconds() >= options_.most_seconds;
+    return explorations_ >= options_.most_explorations || events_ >= options_.most_events || time_.is_reached();
   }
-
-  /// Thrown to end an exploration from inside.
-  struct out_of_time {};
 
   check_result explored(const std::vector<code_edit>& edits) {
     ++explorations_;
@@ -254,36 +246,25 @@ class repairer {
     each.load_buffering = each.load_buffering && buffering_;
     const std::uint64_t left = std::min(each.most_events, options_.most_events - std::min(events_, options_.most_events));
     each.most_events = std::min(left, cap_);
-    each.progress = [&](const check_statistics& counts) {
-      if (options_.each.progress) {
-        options_.each.progress(counts);
-      }
-      if (seconds() >= options_.most_seconds) {
-        throw out_of_time{};
-      }
-    };
+    each.time = time_;
     const auto watched = [&](const final_memory& end) {
       watch(end.execution());
       return property_ ? property_(end) : std::string();
     };
     const check_property all = watched;
-    check_result r;
-    try {
-      const check_property& asked = system_wide_ ? all : property_;
-      r = explore(edited_.get(), asked, each);
-      if (r.status == check_status::gave_up && r.counts.events <= each.most_events) {
-        each.random_executions = options_.each.random_before_giving_up;
-        check_result shown = each.random_executions != 0 ? explore(edited_.get(), asked, each) : check_result{};
-        r = each.random_executions == 0 || shown.status == check_status::gave_up ? std::move(r) : std::move(shown);
-      }
-    } catch (const out_of_time&) {
-      r.status = check_status::gave_up;
+    const check_property& asked = system_wide_ ? all : property_;
+    check_result r = explore(edited_.get(), asked, each);
+    if (r.status == check_status::gave_up && r.counts.events <= each.most_events) {
+      each.random_executions = options_.each.random_before_giving_up;
+      check_result shown = each.random_executions != 0 ? explore(edited_.get(), asked, each) : check_result{};
+      r = each.random_executions == 0 || shown.status == check_status::gave_up ? std::move(r) : std::move(shown);
     }
     events_ += r.counts.events;
     last_ = r.counts;
     const bool capped = r.status == check_status::gave_up && r.counts.events > each.most_events && each.most_events < left;
     capped_ = capped_ || capped;
     left_out_ = left_out_ || (r.status == check_status::gave_up && !capped);
+    load_buffering_left_out_ = load_buffering_left_out_ || (r.status == check_status::gave_up && r.load_buffering_is_open);
     return r;
   }
 
@@ -672,6 +653,7 @@ class repairer {
   bool copies_ = false;  ///< whether some kernel starts asynchronous copies
   bool weak_too_ = false;
   bool left_out_ = false;
+  bool load_buffering_left_out_ = false;
   object_users users_;
   bool system_wide_ = users_.may_be_system_wide();
   std::map<int, std::set<step>> accesses_{};    ///< per site: its accesses
@@ -689,7 +671,7 @@ class repairer {
   std::set<std::vector<code_edit>> seen_{};
   std::vector<std::vector<code_edit>> solutions_{};
   bool buffering_ = true;  ///< whether load buffering is explored if it is not ruled out
-  std::clock_t begin_ = std::clock();
+  time_limit time_{std::min(options_.most_seconds, options_.each.time.seconds())};
   std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< the maximum number of events of one exploration
   bool capped_ = false;                                            ///< whether any exploration was cut short by `cap_`
 };

@@ -35,7 +35,8 @@ struct repair_options {
   int most_edits = 3;                        ///< the maximum number of changes in one repair
   std::uint64_t most_explorations = 20'000;  ///< the maximum number of explorations
   std::uint64_t most_events = 200'000'000;   ///< the maximum number of events added in all explorations
-  /// the maximum CPU time of the search, after which the search returns what it has found so far
+  /// the maximum processor time of the search, after which the search returns what it has found so far; a smaller limit in
+  /// `each.time` takes precedence
   double most_seconds = 9;
   int most_kept = 24;  ///< the maximum number of verified sets from which the cheapest are selected
 };
@@ -58,8 +59,9 @@ struct repair_result {
   std::vector<repair> repairs{};  ///< sorted by cost; all repairs have the same number of changes, which is the smallest
                                   ///< possible
   std::uint64_t explorations = 0;
-  int tried = 0;          ///< all sets of up to this number of changes were tried, unless something was left out
-  bool left_out = false;  ///< whether an exploration or the search was cut short
+  int tried = 0;                         ///< all sets of up to this number of changes were tried, unless something was left out
+  bool left_out = false;                 ///< whether an exploration or the search was cut short
+  bool load_buffering_left_out = false;  ///< whether an exploration was cut short because of load buffering
 };
 
 /// An order that is stronger than a program needs.

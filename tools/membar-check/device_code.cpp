@@ -60,7 +60,6 @@ class mapped_file {
 };
 
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
-bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
 /// Returns `membar-check`'s term for a file that it checks without a subcommand, or an empty string for other files.
 std::string kind_of_test(const fs::path& name) {
@@ -196,9 +195,9 @@ void add_folder(const std::string& folder, device_code& out) {
 
 }  // namespace
 
-std::string ptx_source::text() const {
+std::string ptx_source::text(const std::vector<std::string>& nvcc_options) const {
   if (number == 0) {
-    return is_source_name(file) ? compiled("", file, {}) : membar_tools::read_file(file);
+    return is_source() ? compiled("", file, nvcc_options) : membar_tools::read_file(file);
   }
   std::string why;
   std::string result = intercept::unpacked(packed, why);
@@ -217,8 +216,10 @@ std::string ptx_source::cubin() const {
   return result;
 }
 
+bool ptx_source::is_source() const { return number == 0 && is_source_name(file); }
+
 bool ptx_source::is_source_of_kernels() const {
-  return number == 0 && is_source_name(file) && membar_tools::read_file(file).find("__global__") != std::string::npos;
+  return is_source() && membar_tools::read_file(file).find("__global__") != std::string::npos;
 }
 
 std::string ptx_source::name() const {

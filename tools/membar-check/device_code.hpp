@@ -23,10 +23,13 @@ struct ptx_source {
   membar::intercept::packed_ptx packed;
   bool machine_code = false;  ///< whether this is a cubin; `number` then counts the cubins of the file
 
-  /// Returns the PTX after reading, compiling or decompressing it. Throws `model::error`.
-  [[nodiscard]] std::string text() const;
+  /// Returns the PTX after reading, compiling or decompressing it. A source is compiled with these options of nvcc. Throws
+  /// `model::error`.
+  [[nodiscard]] std::string text(const std::vector<std::string>& nvcc_options) const;
   /// Returns the decompressed cubin. Throws `model::error`.
   [[nodiscard]] std::string cubin() const;
+  /// Returns whether this is a CUDA C++ source.
+  [[nodiscard]] bool is_source() const;
   /// Returns whether this is a CUDA C++ source with `__global__` functions.
   [[nodiscard]] bool is_source_of_kernels() const;
   /// Returns a name for messages, for example "library.so (PTX 3)".

@@ -5,6 +5,7 @@
 #include <membar-check/command_help.hpp>
 #include <membar-check/device_code.hpp>
 #include <membar-check/lint_command.hpp>
+#include <membar-check/nvcc.hpp>
 #include <membar-check/nvdisasm.hpp>
 #include <membar-check/progress.hpp>
 #include <membar-check/sarif_document.hpp>
@@ -147,6 +148,7 @@ class suppressions {
 
 struct options {
   std::vector<std::string> inputs;
+  std::vector<std::string> nvcc_options;
   std::string format = "text", fail_on = "high", show = "medium", allow;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool list_rules = false;
@@ -165,10 +167,11 @@ lint::module_findings lint_cubin(const std::string& cubin) {
   return lint::may_be_dependent(cubin) ? lint::lint_machine_code(cubin, disassembled(cubin)) : lint::module_findings();
 }
 
-linted_ptx lint_ptx(const ptx_source& source) {
+linted_ptx lint_ptx(const ptx_source& source, const std::vector<std::string>& nvcc_options) {
   linted_ptx result;
   try {
-    result.found = source.machine_code ? lint_cubin(source.cubin()) : lint::lint(membar::ptx::read_ptx(source.text()));
+    result.found =
+        source.machine_code ? lint_cubin(source.cubin()) : lint::lint(membar::ptx::read_ptx(source.text(nvcc_options)));
   } catch (const std::exception& e) {
     result.error = e.what();
   }
@@ -177,21 +180,21 @@ linted_ptx lint_ptx(const ptx_source& source) {
 
 /// Lints texts on several threads. `take` receives the results in order.
 template <class Take>
-void lint_all(const std::vector<ptx_source>& sources, unsigned jobs, progress_line& progress, const Take& take) {
+void lint_all(const std::vector<ptx_source>& sources, const options& how, progress_line& progress, const Take& take) {
   std::vector<std::optional<linted_ptx>> done(sources.size());
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::condition_variable one_more;
   const auto work = [&] {
     for (std::size_t k = next++; k < sources.size(); k = next++) {
-      linted_ptx one = lint_ptx(sources[k]);
+      linted_ptx one = lint_ptx(sources[k], how.nvcc_options);
       const std::lock_guard lock(mutex);
       done[k] = std::move(one);
       one_more.notify_all();
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t k = 0; k < std::min<std::size_t>(jobs, sources.size()); ++k) {
+  for (std::size_t k = 0; k < std::min<std::size_t>(how.jobs, sources.size()); ++k) {
     threads.emplace_back(work);
   }
   const bool in_files = std::ranges::all_of(sources, [](const ptx_source& s) { return s.number == 0; });
@@ -453,8 +456,9 @@ int lint_inputs(const options& how) {
         out.take_error(input, e.what());
       }
     }
+    require_source(how.nvcc_options, std::ranges::any_of(sources, &ptx_source::is_source));
     progress.begins("being linted");
-    lint_all(sources, how.jobs, progress, [&](const ptx_source& source, const linted_ptx& one) { out.take(source, one); });
+    lint_all(sources, how, progress, [&](const ptx_source& source, const linted_ptx& one) { out.take(source, one); });
   }
   return out.end();
 }
@@ -482,6 +486,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));
+  add_nvcc_options(app, how.nvcc_options);
   app.add_flag("--rules", how.list_rules, "print the rules");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

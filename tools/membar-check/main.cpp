@@ -63,12 +63,12 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
 }
 
 /// Reports, for each kernel of a source, whether it can be read.
-int read_kernels(const std::string& path) {
+int read_kernels(const std::string& path, const request& how) {
   int worst = verified;
   const std::string shown = membar_tools::shortened(path, 400);
   try {
     const std::string text =
-        std::filesystem::path(path).extension() == ".cu" ? membar_check::compiled("", path, {}) : read_file(path);
+        membar_check::is_source_name(path) ? membar_check::compiled("", path, how.nvcc_options) : read_file(path);
     const membar::ptx::ptx_module module = membar::ptx::read_ptx(text);
     const membar::ptx::module_layout layout = membar::ptx::layout_of(module);
     for (const membar::ptx::ptx_function& f : module.functions) {
@@ -175,14 +175,16 @@ int run(const std::string& path, const request& how, report& out) {
     file.prepared = prepared(path, progress);
     progress.begins("being explored");
     const auto begin = std::chrono::steady_clock::now();
-    explore(file, watched_by(progress, how));
+    request limited = watched_by(progress, how);
+    limited.options.time = check::time_limit(static_cast<double>(how.seconds));
+    explore(file, limited);
     progress.end();
     file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.result(file);
     has_result = true;
     const check::check_result& r = file.result;
     if (how.repair != 0 && r.status != check::check_status::gave_up) {
-      look_for_changes(file, how, out);
+      look_for_changes(file, limited, out);
     }
     if (r.status == check::check_status::verified) {
       return verified;
@@ -227,7 +229,7 @@ int main(int count, char** arguments) {
   }
   if (how->read) {
     for (const std::string& file : how->files) {
-      worst = std::max<int>(worst, read_kernels(file));
+      worst = std::max<int>(worst, read_kernels(file, *how));
     }
     return worst;
   }

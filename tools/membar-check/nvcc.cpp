@@ -7,9 +7,12 @@
 
 #include <membar/model/error.hpp>
 
+#include <CLI/App.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -120,6 +123,33 @@ std::string compiled(const std::string& folder, const std::string& source, const
     throw membar::model::error("nvcc failed to compile " + membar_tools::shortened(source, 160) + ":\n" + lines);
   }
   return membar_tools::read_file(ptx);
+}
+
+bool is_source_name(const std::filesystem::path& name) { return name.extension() == ".cu"; }
+
+void add_nvcc_options(CLI::App& app, std::vector<std::string>& to) {
+  const auto add = [&](const std::string& option, const char* type, const char* what) {
+    app.add_option_function<std::vector<std::string>>(
+           option,
+           [option, &to](const std::vector<std::string>& values) {
+             for (const std::string& value : values) {
+               to.push_back(option + value);
+             }
+           },
+           what)
+        ->type_name(type)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  add("-I", "FOLDER", "a folder in which nvcc looks for headers when it compiles a .cu file");
+  add("-D", "NAME[=VALUE]", "a macro that nvcc defines when it compiles a .cu file");
+}
+
+void require_source(const std::vector<std::string>& nvcc_options, bool has_source) {
+  if (!nvcc_options.empty() && !has_source) {
+    throw membar::model::error(membar_tools::quote(nvcc_options.front()) +
+                               " is an option for compiling CUDA C++, but no .cu file was given: leave the option out");
+  }
 }
 
 }  // namespace membar_check

@@ -3,8 +3,13 @@
 /// Compiles CUDA C++ to PTX by running nvcc.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace membar_check {
 
@@ -14,5 +19,15 @@ namespace membar_check {
 /// would start a program other than the compiler.
 [[nodiscard]] std::string compiled(const std::string& folder, const std::string& source,
                                    const std::vector<std::string>& options);
+
+/// Returns whether a file's name is that of a CUDA C++ source.
+[[nodiscard]] bool is_source_name(const std::filesystem::path& name);
+
+/// Adds the options -I and -D to a command that compiles the CUDA C++ sources on its command line. `to` receives them as options
+/// of nvcc.
+void add_nvcc_options(CLI::App& app, std::vector<std::string>& to);
+
+/// Throws `model::error` if there are options for nvcc although no source needs to be compiled.
+void require_source(const std::vector<std::string>& nvcc_options, bool has_source);
 
 }  // namespace membar_check

@@ -299,13 +299,14 @@ int record_command(const std::vector<std::string>& words) {
 
 int attach_command(const std::vector<std::string>& words) {
   CLI::App app("Adds the PTX of a source to recorded scenarios that have no PTX.", "membar-check attach");
-  app.footer("membar-check attach NAME.scenario... --source FILE [-- NVCC_OPTION...]");
+  app.footer("membar-check attach [OPTION...] NAME.scenario... --source FILE [-- NVCC_OPTION...]");
   std::vector<std::string> scenarios;
   std::vector<std::string> options;
   std::string source;
   app.add_option("scenarios", scenarios, "recorded scenarios")->type_name("FILE");
   app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options after --, or PTX (.ptx)")
       ->type_name("FILE");
+  add_nvcc_options(app, options);
   try {
     std::vector<std::string> own = split(words, options);
     std::reverse(own.begin(), own.end());
@@ -315,8 +316,9 @@ int attach_command(const std::vector<std::string>& words) {
           "attach needs a recorded scenario and a source: membar-check attach NAME.scenario --source FILE.cu [-- "
           "NVCC_OPTION...]");
     }
-    const std::string ptx =
-        fs::path(source).extension() == ".ptx" ? membar_tools::read_file(source) : compiled("", source, options);
+    const bool is_ptx = fs::path(source).extension() == ".ptx";
+    require_source(options, !is_ptx);
+    const std::string ptx = is_ptx ? membar_tools::read_file(source) : compiled("", source, options);
     for (const std::string& scenario : scenarios) {
       std::cout << scenario << "\t" << attach_ptx(scenario, ptx) << "\n";
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <common/quote.hpp>
 #include <common/version.hpp>
+#include <membar-check/nvcc.hpp>
 #include <membar-check/request.hpp>
 
 #include <litmus/readings.hpp>
@@ -49,6 +50,7 @@ constexpr const char* statuses =
     "Exit status: 0 if every file is verified; otherwise 2 if a file had an error, else 1 if a fault was found, else 3.";
 constexpr const char* options_are_in_help = "membar-check --help lists the options\n";
 constexpr std::uint64_t most_changes = 6;
+constexpr std::uint64_t most_seconds = 1'000'000;
 constexpr const char* repair_name = "--repair{3}";  ///< includes the default value
 
 class help_text final : public CLI::Formatter {
@@ -83,9 +85,11 @@ class help_text final : public CLI::Formatter {
 /// Adds the options of the command. Parsing sets `repair` to the requested number of changes, as text; empty means that no
 /// repair is requested.
 void add_options(CLI::App& app, request& how, std::string& repair) {
-  const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
-    app.add_option_function<std::string>(
-           option, [option, &to, needs](const std::string& text) { to = number_of(option, text, needs); }, what)
+  const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what,
+                             std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+    return app
+        .add_option_function<std::string>(
+            option, [option, &to, needs, most](const std::string& text) { to = number_of(option, text, needs, most); }, what)
         ->type_name("N");
   };
   const auto file = [&app](const std::string& option, std::string& to, const std::string& what) {
@@ -101,8 +105,12 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
         ->type_name("FILE");
   };
   number("--limit", how.options.most_events, "a number of events, at least 1",
-         "give up after N events in all executions together (default 200000000, which takes\nminutes; the exact time depends "
-         "on the program and the machine)");
+         "give up after N events in all executions together (default 200000000)");
+  number("--time", how.seconds, "a number of seconds, 1 to 1000000",
+         "give up on a file after this many seconds of processor time (default 600); --repair\nsearches for at most this "
+         "time and at most 9 seconds",
+         most_seconds)
+      ->type_name("SECONDS");
   app.add_flag_callback(
       "--without-load-buffering", [&how] { how.options.load_buffering = false; },
       "do not explore load buffering where it is not ruled out; the result line then says so");
@@ -151,6 +159,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
   app.add_flag("--read", how.read,
                "for a FILE that is a source (.ptx or .cu), print one line per kernel: FILE, TAB,\nKERNEL, TAB, and 'read', or "
                "'refused', TAB and the reason; explores nothing");
+  add_nvcc_options(app, how.nvcc_options);
   app.add_flag("--quiet", how.quiet,
                "print only the result lines, without executions that break a rule and without\nprogress reports");
 }
@@ -168,6 +177,12 @@ void check_together(const request& how) {
                    !how.litmus.empty() || !how.dot.empty())) {
     throw wrong_usage("--read explores nothing: --format, --repair, --random, --litmus and --dot cannot be used with it");
   }
+  if (!how.nvcc_options.empty() && !how.read) {
+    throw wrong_usage(
+        membar_tools::quote(how.nvcc_options.front()) +
+        " is an option for compiling CUDA C++, which only --read does: write the option on the scenario's source line");
+  }
+  require_source(how.nvcc_options, std::any_of(how.files.begin(), how.files.end(), is_source_name));
   if (how.repair != 0 && how.options.random_executions != 0) {
     throw wrong_usage("--repair explores all executions, and --random does not: use only one of them");
   }

@@ -24,14 +24,16 @@ struct request {
   std::vector<std::string> files{};
   std::string litmus{};  ///< the file for findings in the form of litmus tests; empty if there is none
   std::string dot{};
-  std::string costs{};        ///< a file with costs; if empty, the built-in table is used
-  std::uint64_t repair = 0;   ///< the maximum number of changes in a repair; 0 if repairs are not searched for
-  std::uint64_t events = 10;  ///< the maximum number of events to show per finding
-  bool fill_events = false;   ///< whether to show this number of events even if some of them are less informative
+  std::string costs{};          ///< a file with costs; if empty, the built-in table is used
+  std::uint64_t seconds = 600;  ///< the maximum processor time for each file
+  std::uint64_t repair = 0;     ///< the maximum number of changes in a repair; 0 if repairs are not searched for
+  std::uint64_t events = 10;    ///< the maximum number of events to show per finding
+  bool fill_events = false;     ///< whether to show this number of events even if some of them are less informative
   bool all_events = false;
   bool ptx = false;
   bool quiet = false;
   report_format format = report_format::text;
+  std::vector<std::string> nvcc_options{};  ///< with `read`: the options for compiling sources
   bool read = false;  ///< whether the files are sources, for which the command reports only whether they can be read
 };
 

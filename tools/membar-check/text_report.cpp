@@ -280,8 +280,11 @@ class text_writer final : public report {
     if (found.repairs.empty()) {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
-        out_ << "  no repair was found, but not all of the " << found.explorations
-             << " explorations were completed: try a smaller launch; some faults can be fixed only by moving a line, which the "
+        out_ << "  no repair was found, but not all of the " << found.explorations << " explorations were completed"
+             << (found.load_buffering_left_out ? ", because they could not explore all executions with load buffering: try "
+                                                 "--without-load-buffering, which omits these executions, or a smaller launch"
+                                               : ": try a smaller launch")
+             << "; some faults can be fixed only by moving a line, which the "
                 "search does not try";
       } else {
         out_ << "  no repair: no "

@@ -25,9 +25,6 @@ inline constexpr bool is_atomic_object<atomic_ref<T, Scope>> = true;
 template <class T, thread_scope Scope>
 inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 
-/// Stands in for an order that the call does not specify.
-struct missing_order {};
-
 /// Returns the order of a tag. Any other argument is rejected and replaced with `relaxed`, so that it causes no further errors.
 template <class Order>
 inline constexpr memory_order order_of = memory_order::relaxed;

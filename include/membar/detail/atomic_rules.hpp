@@ -6,6 +6,7 @@
 #include <membar/base/config.hpp>
 #include <membar/detail/atomic_refused.hpp>
 #include <membar/detail/atomic_type.hpp>
+#include <membar/detail/operand.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
@@ -146,58 +147,6 @@ template <class T>
 struct pointer_difference<T*> {
   using type = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 };
-
-/// This function cannot be used in a constant expression. Its name therefore appears in the compiler's message.
-MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept;
-
-/// Satisfied if a conversion to an integer type may truncate the value: from a wider integer or from a floating-point number.
-template <class From, class To>
-concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
-
-/// An integer argument of an operation. A value that the conversion may truncate is rejected, unless it is a constant that fits
-/// into the object. For a value that is not a constant, such as a function's result, the compiler reports that the value is not
-/// a constant expression; cast it in that case.
-template <class T>
-class integer_operand {
- public:
-  constexpr integer_operand() noexcept = default;
-  MEMBAR_HOST_DEVICE constexpr integer_operand(T value) noexcept : value_(value) {}
-  template <class From>
-    requires(may_cut<std::remove_cvref_t<From>, T> && !is_variable<From>)
-  MEMBAR_HOST_DEVICE consteval integer_operand(From&& constant) noexcept : value_(static_cast<T>(constant)) {
-    if (static_cast<std::remove_cvref_t<From>>(value_) != constant) {
-      the_atomic_object_does_not_hold_this_constant();
-    }
-  }
-  template <class From>
-    requires(may_cut<std::remove_cvref_t<From>, T> && is_variable<From>)
-  MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
-    static_assert(
-        !is_variable<From>,
-        "membar: this value is wider than the atomic object and is not a constant expression: cast it to the object's type");
-  }
-  template <class From>
-    requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)
-  MEMBAR_HOST_DEVICE constexpr integer_operand(From&& value) noexcept : value_(static_cast<From&&>(value)) {}
-
-  MEMBAR_HOST_DEVICE constexpr operator T() const noexcept { return value_; }
-
- private:
-  T value_{};
-};
-
-template <class T>
-struct operand_of {
-  using type = T;
-};
-template <class T>
-  requires(kind_of<T> == value_kind::integer)
-struct operand_of<T> {
-  using type = integer_operand<T>;
-};
-/// The argument type of an operation on a `T`.
-template <class T>
-using operand = typename operand_of<T>::type;
 
 /// Returns the weakest order of a compare-and-swap that covers both its success order and its failure order.
 template <memory_order Success, memory_order Failure>
