@@ -98,12 +98,31 @@ RING = kernel("{name}", "o", ".shared .align 8 .b64 full;\n.shared .align 8 .b64
               "mbarrier.init.shared.b64 [full], 1;\nmbarrier.init.shared.b64 [empty], 1;\nI: bar.sync 0;\n@%p1 bra R;\n.loc 1 2 3\nst.shared.f32 [tile], 0f3FC00000;\n.loc 1 4 3\nmbarrier.arrive.shared.b64 _, [full];\n"
               ".loc 1 7 10\n" + WAITS.format("L", "empty") + ".loc 1 5 3\nst.shared.f32 [tile], 0f3FC00000;\nbra.uni E;\nR: .loc 1 6 3\n" + WAITS.format("M", "full") + ".loc 1 3 3\nmbarrier.arrive.shared.b64 _, [empty];\n" + READS + "E:\n")
 RINGS = RING.replace("{name}", "ring").replace("{reader}", "1") + RING.replace("{name}", "turned_ring").replace("{reader}", "0")
+# Thread 0 fills the tile with bulk copies, and thread 1 reads it. `refills` says what precedes the second copy, and `reader` what
+# thread 1 does after it has waited for the first copy.
+BULK_COPY = (".loc 1 {0} 3\nmbarrier.arrive.expect_tx.shared.b64 _, [full], 16;\n.loc 1 {1} 3\n"
+             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [full];\n")
+BULK = kernel("{name}", "do", ".shared .align 8 .b64 full;\n.shared .align 8 .b64 empty;\n.shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\n"
+              ".loc 1 1 3\nmbarrier.init.shared.b64 [full], {count};\nmbarrier.init.shared.b64 [empty], 1;\nfence.proxy.async;\nI: bar.sync 0;\n@%p1 bra R;\n" + BULK_COPY.format(3, 2) + ".loc 1 7 10\n{refills}" +
+              BULK_COPY.format(4, 5) + WAITS.format("X", "full").replace("0;", "1;") + "bra.uni E;\nR: {arrives}.loc 1 6 3\n" + WAITS.format("M", "full") + "{reader}E:\n")
+READS_TILE = ".loc 1 {} 3\nld.shared.u32 %r4, [tile];\nst.relaxed.gpu.global.u32 [%rd2], %r4;\n"
+EMPTIES = ".loc 1 8 3\nmbarrier.arrive.shared.b64 _, [empty];\n"
+BULK_COPIES = "".join(BULK.replace("{name}", name).replace("{count}", count).replace("{refills}", refills).replace("{arrives}", arrives).replace("{reader}", reader)
+                      for name, count, refills, arrives, reader in (
+    ("no_proxy_fence", "1", WAITS.format("L", "empty"), "", READS_TILE.format(9) + EMPTIES),
+    ("empties_early", "1", WAITS.format("L", "empty") + "fence.proxy.async;\n", "", EMPTIES + READS_TILE.format(9)),
+    ("wrong_parity", "1", WAITS.format("L", "empty") + "fence.proxy.async;\n", "", READS_TILE.format(9) + EMPTIES + WAITS.format("N", "full") + READS_TILE.format(10)),
+    ("one_phase", "2", WAITS.format("L", "full") + "fence.proxy.async;\n", ".loc 1 3 3\nmbarrier.arrive.shared.b64 _, [full];\n", READS_TILE.format(9))))
 # Each thread writes its own element of the tile, and reads the element of the thread half a block away.
 NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
                     ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
 # Each block increments a counter, and the block that is second to do so reads the other block's data.
 COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
                  ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
+# A flag that another kernel passes on: with a second flag, or with an update of the same flag.
+PASS_ON = kernel("pass_on", "f", ".loc 1 7 10\nL: ld.relaxed.gpu.global.u32 %r1, [%rd1];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n.loc 1 8 3\nst.relaxed.gpu.global.u32 [%rd1+4], 1;\n")
+PASS_ON += PASS_ON.replace("pass_on", "update").replace("st.relaxed.gpu.global.u32 [%rd1+4], 1", "atom.relaxed.gpu.global.add.u32 %r2, [%rd1], 1")
+PASS_ON += SEND.replace("send", "releases").replace("relaxed", "release") + ACQUIRE.replace("acquire(", "both(").replace("eq.u32 %p1, %r1, 0", "lt.u32 %p1, %r1, 2")
 PLAIN_FLAG = SEND.replace("send", "plain_flag").replace("st.relaxed.gpu", "st")
 NARROW_FLAG = SEND.replace("send", "narrow_flag").replace("st.relaxed.gpu", "st.release.cta")
 # The compiler has moved the load of the flag before the loop.
@@ -167,7 +186,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + PASS_ON + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -211,8 +230,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
      "nothing orders them, and their scopes do not include each other's thread: the first has device scope, but the threads are in memory synchronization domains 0 and 3: device scope does not reach beyond its domain, and only system scope includes both\n"),
     ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
 the first has device scope, but the threads are on devices 0 and 1; only system scope includes both
-  if this race is intended, make the store atomic at system scope: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
-  if this race is intended, make the load atomic at system scope: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
+  widen the scope of the store at flags.cu:2 to system: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_relaxed)
+  widen the scope of the load at flags.cu:9 to system: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_relaxed)
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
@@ -266,6 +285,15 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
       for name in ("ring", "turned_ring")),
     ("launch arrives_for_warp block 3 args out\n",
      "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
+    # If only a proxy fence is missing, no arrival is to blame.
+    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  thread "),
+    ("launch empties_early block 2 args data out\n",
+     "  the arrival at flags.cu:8 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
+    # An arrival in an earlier phase is not to blame.
+    ("launch wrong_parity block 2 args data out\n",
+     "  both threads are in the same warp, and no barrier separates flags.cu:10 and flags.cu:5, which are in different branches, so __syncthreads() cannot be between them: "),
+    ("launch one_phase block 2 args data out\n",
+     "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:5, which are in different branches, so __syncthreads() cannot be between them: "),
     # Without an arrival, the note does not suggest a barrier that only some threads reach.
     ("launch other_branch block 2 args out\n",
      "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier, on which one thread arrives after its access and the other thread waits before its access\n"),
@@ -280,11 +308,31 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
 """),
     ("launch releasing grid 2 args data flag\n",
      "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access\n"),
+    # The data pass through a third block.
+    ("memory turns u32[2]\nlaunch releases args data turns\nlaunch pass_on args turns\nlaunch acquire args data turns+4 out\n", """\
+  data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
+  turns is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:8
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the load (after the loop if the load polls)
+  turns+4 is written at flags.cu:8 without a release, and there is no fence between it and flags.cu:7
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
+  thread 0 (releases, block 0, thread 0)
+  > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
+    1: flags.cu:3: *flag = 1;   // writes 1 to turns
+  thread 1 (pass_on, block 0, thread 0)
+    0: flags.cu:7: while (load(flag) == 0) {   // reads 1 from turns, written by thread 0 event 1
+    1: flags.cu:8: }   // writes 1 to turns+4
+"""),
+    # A relaxed update passes a flag's release on.
+    ("launch send args data flag\nlaunch update args flag\nlaunch both args data flag out\n", """\
+  flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
+  thread 0 (send, block 0, thread 0)
+"""),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
      "the first is weak\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     ("launch narrow_flag args data flag\nlaunch receive args data flag out\n",
-     "in different blocks\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "in different blocks\n  widen the scope of the store at flags.cu:3 to device: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     # Loops that load nothing. The report says what the compiler has done, and how to poll.
     ("launch send args data flag\nlaunch hoisted args data flag out\n", f"""\
   data race on flag: flags.cu:3 writes 4 bytes and flags.cu:7 reads 4 bytes; nothing orders them, and the second is weak

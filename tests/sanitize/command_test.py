@@ -248,6 +248,60 @@ cp.async.wait_all;
 ret;
 }
 """
+# Each thread reads the tile, and thread 0 fills it again with a bulk copy after a barrier, but without a proxy fence.
+REFILLED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry refilled(.param .u64 p)
+{
+.shared .align 8 .b64 full;
+.shared .align 16 .b8 s[32];
+.reg .b64 %rd<4>;
+.reg .b32 %r<8>;
+.reg .pred %p<3>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+mov.u32 %r3, s;
+setp.ne.u32 %p1, %r1, 0;
+shl.b32 %r2, %r1, 2;
+add.u32 %r4, %r3, %r2;
+st.shared.u32 [%r4], %r1;
+@%p1 bra B;
+mbarrier.init.shared.b64 [full], 1;
+fence.proxy.async;
+B: bar.sync 0;
+@%p1 bra E;
+mbarrier.arrive.expect_tx.shared.b64 _, [full], 16;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 16, [full];
+W: mbarrier.try_wait.parity.shared.b64 %p2, [full], 0;
+@!%p2 bra W;
+E: ret;
+}
+"""
+# Thread 0 passes a value on through a flag. Neither the flag's write nor its read orders anything.
+PASSED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry passed(.param .u64 p)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<8>;
+.reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra L;
+st.global.u32 [%rd1], 7;
+st.relaxed.gpu.global.u32 [%rd1+4], 1;
+bra.uni E;
+L: ld.relaxed.gpu.global.u32 %r2, [%rd1+4];
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra L;
+ld.global.u32 %r3, [%rd1];
+st.relaxed.gpu.global.u32 [%rd1+8], %r3;
+E: ret;
+}
+"""
 NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel\n"
 # (launches of a kernel, the synchronization that is missing between two of their accesses)
 MISSING = [
@@ -258,6 +312,9 @@ MISSING = [
     ("source k.ptx\nmemory x u32\nlaunch racy stream 1 args x\nlaunch racy stream 2 args x\n",
      "the threads are in different launches, and neither the order of the launches nor any combination of release-acquire pairs and block barriers orders the accesses\n"),
     ("source own.ptx\nmemory x u32[4]\nlaunch copied args x\n", "one thread starts an asynchronous operation, and no wait for it orders the accesses\n"),
+    ("source passed.ptx\nmemory x u32[4]\nlaunch passed block 2 args x\n",
+     "both threads are in the same warp, and no barrier or release-acquire pair orders PTX line 13 and PTX line 19, which are in different branches, "
+     r"so __syncthreads\(\) cannot be between them: if one thread passes the data to the other through a flag, write the flag with release and read it with acquire; otherwise, use a cuda::barrier, "),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
      r"both threads are in the same warp, and no barrier separates PTX line 21 and PTX line 18: add __syncthreads\(\) between them, "
      "after the thread that started the copy has waited for its completion .__syncwarp.. is enough only if all threads that share this memory are always in one warp.\n"),
@@ -267,6 +324,8 @@ MISSING = [
 def check_advice(folder, run, expect):
     """The report of a race names the missing synchronization, and the report on its file suggests the next step."""
     (folder / "own.ptx").write_text(COPIED.replace("OTHER", ""))
+    (folder / "passed.ptx").write_text(PASSED)
+    (folder / "refilled.ptx").write_text(REFILLED)
     (folder / "other.ptx").write_text(COPIED.replace("OTHER", "xor.b32 %r2, %r2, 16;\nadd.u32 %r4, %r3, %r2;"))
     for text, missing in MISSING:
         (folder / "missing.scenario").write_text(text)
@@ -276,8 +335,11 @@ def check_advice(folder, run, expect):
         _, out, _ = run("--format=json", "missing.scenario")
         notes = json.loads(out)["files"][0]["findings"][0].get("notes", [""])
         expect(f"{text} in JSON", re.match(missing.rstrip(), notes[0]), out)
-        barrier = [n for n in notes if re.search("no barrier (separates|can separate)", n)]
+        barrier = [n for n in notes if re.search("no barrier (separates|can separate|or release-acquire pair orders)", n)]
         expect(f"{text} misses a barrier only between two threads of a block", bool(barrier) == ("block " in text), out)
+    (folder / "refilled.scenario").write_text("source refilled.ptx\nmemory x u32[4]\nlaunch refilled block 8 args x\n")
+    code, refilled, err = run("refilled.scenario")
+    expect("only a proxy fence is missing", code == 1 and "a proxy fence is missing between them\n    thread " in refilled, refilled + err)
     expect("the thread that starts a copy", out.count("an asynchronous operation of thread ") == 1, out)
     _, out, _ = run("racy.scenario", "fine.scenario", "racy.scenario")
     expect("once for each file with a race", out.count(NEXT_STEP) == 2, out)

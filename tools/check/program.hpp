@@ -136,6 +136,8 @@ struct finding {
   std::vector<trace_event> events;          ///< the execution's events, in a possible order
   std::vector<const instruction*> waiting;  ///< per thread: the instruction at which it waits, or null if it does not wait
   int thread = -1;  ///< the thread at whose position the finding is; -1 if several threads or blamed events show it
+  /// for a race: whether synchronization orders the accesses, and only a proxy fence or a tcgen05 fence is missing between them
+  bool lacks_only_fence = false;
   /// the program including the threads that perform its asynchronous copies, or null if it has no copies
   std::shared_ptr<const program> whole{};
 };

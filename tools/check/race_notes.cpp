@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/barrier_alignment.hpp>
+#include <check/machine.hpp>
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/race_notes.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -39,41 +41,35 @@ class synchronization {
     if (blamed_ != 2 || is_copy(*first_) || is_copy(*second_)) {
       return {};
     }
-    find_flag();
-    if (read_ == nullptr) {  // a race has no direction: the flag may be meant to order the second access before the first
-      std::swap(first_, second_);
-      find_flag();
+    // A race has no direction: the flag may be meant to order the second access before the first.
+    for (const auto find : {&synchronization::find_flag, &synchronization::find_chain}) {
+      for (int direction = 0; direction < 2 && values_.empty(); ++direction) {
+        (this->*find)();
+        if (values_.empty()) {
+          std::swap(first_, second_);
+        }
+      }
     }
-    if (read_ == nullptr) {
-      std::swap(first_, second_);
-    }
-    return {first_, second_, write_, read_};
+    return {first_, second_, values_};
   }
 
   [[nodiscard]] std::vector<std::string> notes() {
+    if (finding_.lacks_only_fence) {
+      return {};
+    }
     static_cast<void>(ends());
     if (is_within_block() && !add_misplaced_arrival()) {
       add_barrier_of_block();
     }
-    if (read_ != nullptr && !(first_->event.strong && second_->event.strong)) {
-      const bool releases = look_at_writer();
-      const bool acquires = look_at_reader();
-      const bool neither = !releases && !acquires && write_->at == read_->at;
-      if (!releases) {
-        add_remedy(*write_, *read_,
-                   neither || orders(*write_, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
-      }
-      if (!acquires) {
-        add_remedy(*read_, *write_,
-                   neither || orders(*read_, memory_order::release) ? memory_order::acq_rel : memory_order::acquire);
-      }
+    if (!values_.empty() && !(first_->event.strong && second_->event.strong)) {
+      add_handover();
     }
     return std::move(notes_);
   }
 
   [[nodiscard]] std::vector<std::string> access_notes() {
     static_cast<void>(ends());
-    if (first_ != nullptr && second_ != nullptr && (first_->event.strong || second_->event.strong)) {
+    if (blamed_ == 2 && !finding_.lacks_only_fence && (first_->event.strong || second_->event.strong)) {
       add_access(*first_, *second_);
       add_access(*second_, *first_);
     }
@@ -84,7 +80,7 @@ class synchronization {
   /// Returns whether two threads of one block perform the accesses, which are not both strong, and no flag is passed
   /// between them.
   [[nodiscard]] bool is_within_block() const {
-    if (blamed_ != 2 || read_ != nullptr || (first_->event.strong && second_->event.strong)) {
+    if (blamed_ != 2 || !values_.empty() || (first_->event.strong && second_->event.strong)) {
       return false;
     }
     const thread_context& x = context_of(*first_);
@@ -104,16 +100,24 @@ class synchronization {
           "perform the access");
       return;
     }
+    const bool everywhere = is_on_every_path(*first_) && is_on_every_path(*second_);
+    // An excerpt does not show whether the threads pass a flag. Threads that share global memory often do.
+    const bool may_pass_flag = program_.excerpt && !everywhere && !machine::is_shared(first_->event.address);
+    const std::string missing = both + ", and no barrier" +
+                                (may_pass_flag ? " or release-acquire pair orders " : " separates ") + place(*first_) +
+                                " and " + place(*second_);
+    const std::string by_flag =
+        ": if one thread passes the data to the other through a flag, write the flag with release and "
+        "read it with acquire; otherwise, ";
     if (!forward && !backward) {
-      notes_.push_back(both + ", and no barrier separates " + place(*first_) + " and " + place(*second_) +
-                       ", which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier, "
-                       "on which one thread arrives after its access and the other thread waits before its access");
+      notes_.push_back(missing + ", which are in different branches, so __syncthreads() cannot be between them" +
+                       (may_pass_flag ? by_flag : ": ") +
+                       "use a cuda::barrier, on which one thread arrives after its access and the other thread waits before "
+                       "its access");
       return;
     }
-    const bool everywhere = is_on_every_path(*first_) && is_on_every_path(*second_);
-    notes_.push_back(both + ", and no barrier separates " + place(*first_) + " and " + place(*second_) +
-                     ": add __syncthreads() between them" + (everywhere ? "" : ", where all threads of the block reach it") +
-                     place_at_copy(forward, backward) +
+    notes_.push_back(missing + (may_pass_flag ? by_flag : ": ") + "add __syncthreads() between them" +
+                     (everywhere ? "" : ", where all threads of the block reach it") + place_at_copy(forward, backward) +
                      (in_one_warp(*first_, *second_)
                           ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
                           : ""));
@@ -162,16 +166,26 @@ class synchronization {
     return !is_copy(e) && e.event.kind == event_kind::write && arrives(e.at->mbarrier);
   }
 
-  /// Returns whether `wait` is a successful wait for a phase of an mbarrier, or for a later phase, to which `arrival`
-  /// contributes.
-  [[nodiscard]] bool observes(const trace_event& wait, const trace_event& arrival) const {
-    if (!is_arrival(arrival) || wait.event.kind != event_kind::read || wait.at->mbarrier != mbarrier_op::test ||
-        !wait.event.passes || wait.event.address != arrival.event.address) {
-      return false;
+  static constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier's state distinguishes
+
+  /// Returns whether `e` is a successful wait for a phase of an mbarrier.
+  [[nodiscard]] static bool is_wait(const trace_event& e) {
+    return e.event.kind == event_kind::read && e.at->mbarrier == mbarrier_op::test && e.event.passes;
+  }
+
+  /// Returns the number of phases, modulo 8, from the phase to which `arrival` contributes to the phase that `wait` finds.
+  /// Returns 0 if they do not concern the same mbarrier.
+  [[nodiscard]] std::uint64_t phases_between(const trace_event& arrival, const trace_event& wait) const {
+    if (!is_arrival(arrival) || !is_wait(wait) || wait.event.address != arrival.event.address) {
+      return 0;
     }
-    constexpr std::uint64_t phases = 8;  // the number of phases that a state distinguishes
     const std::uint64_t phase = mbarrier_state::of(arrival.event.value.low).phase + phases - (arrival.event.completes ? 1 : 0);
-    const std::uint64_t passed = (mbarrier_state::of(wait.event.value.low).phase + phases - phase % phases) % phases;
+    return (mbarrier_state::of(wait.event.value.low).phase + phases - phase % phases) % phases;
+  }
+
+  /// Returns whether `wait` is a successful wait for the phase to which `arrival` contributes, or for a later phase.
+  [[nodiscard]] bool observes(const trace_event& wait, const trace_event& arrival) const {
+    const std::uint64_t passed = phases_between(arrival, wait);
     return passed != 0 && passed <= phases / 2;
   }
 
@@ -185,7 +199,7 @@ class synchronization {
           continue;
         }
         const std::string at = "the arrival at " + place(*arrival);
-        notes_.push_back(own || pc_of(*arrival) < pc_of(*x)
+        notes_.push_back(pc_of(*arrival) < pc_of(*x)
                              ? at + " comes before " + place(*x) + ", so the wait for " +
                                    place_text(program_, wait->event.address) + " at " + place(*wait) + " does not order " +
                                    place(*x) + " before " + place(*y) + ": move the arrival after " + place(*x)
@@ -199,23 +213,85 @@ class synchronization {
 
   /// Returns the last arrival at an mbarrier that is meant to release access `x`, and the wait for it that precedes access `y`.
   /// The arrival is performed by the thread of `x` before `x` (`own`), or by another thread of its warp if the thread of `x`
-  /// does not arrive at the mbarrier itself. Returns null pointers if there is no such arrival.
+  /// does not arrive at the mbarrier itself. Returns null pointers if there is no such arrival. An arrival does not release a
+  /// copy's accesses, wherever it is.
   [[nodiscard]] std::pair<const trace_event*, const trace_event*> arrival_for(const trace_event& x, const trace_event& y,
                                                                               bool own) const {
     std::pair<const trace_event*, const trace_event*> result;
+    const trace_event& before = start_of(y);
     for (const trace_event& a : finding_.events) {
-      const bool of_thread =
-          own ? a.thread == x.thread && a.number < x.number
-              : a.thread != x.thread && a.thread != y.thread && in_one_warp(a, x) && !arrives_at(x.thread, a);
-      for (std::size_t k = 0; of_thread && is_arrival(a) && k < finding_.events.size(); ++k) {
+      if (is_copy(x) || !is_arrival(a)) {
+        continue;
+      }
+      const bool of_thread = own ? a.thread == x.thread && a.number < x.number && is_too_early(a, x)
+                                 : a.thread != x.thread && a.thread != before.thread && in_one_warp(a, x) &&
+                                       !arrives_at(x.thread, a) && !is_of_earlier_round(a, x);
+      for (std::size_t k = 0; of_thread && k < finding_.events.size(); ++k) {
         const trace_event& w = finding_.events[k];
-        if (w.thread == y.thread && w.number < y.number && observes(w, a) && !is_answered(w, k, a, x)) {
+        if (w.thread == before.thread && w.number < before.number && phases_between(a, w) == 1 && is_last_wait(w, before) &&
+            !is_answered(w, k, a, x)) {
           result = {&a, &w};
           break;
         }
       }
     }
     return result;
+  }
+
+  /// Returns whether `arrival` precedes access `x` of the same thread in the code, and both of them belong to the same round: the
+  /// thread does not wait between them, and does not execute the code of `x` between its last wait and the arrival.
+  [[nodiscard]] bool is_too_early(const trace_event& arrival, const trace_event& x) const {
+    bool already_accessed = false;
+    for (const trace_event& e : finding_.events) {
+      if (e.thread != x.thread || e.number >= x.number) {
+        continue;
+      }
+      const bool waits = is_wait(e) || e.event.kind == event_kind::barrier;
+      if (waits && e.number > arrival.number) {
+        return false;
+      }
+      if (e.number < arrival.number) {
+        already_accessed = !waits && (already_accessed || place(e) == place(x));
+      }
+    }
+    return pc_of(arrival) < pc_of(x) && !already_accessed;
+  }
+
+  /// Returns whether barriers show that `arrival` releases accesses of an earlier round than access `x` of another thread: a
+  /// barrier orders the arrival before `x`, or orders an earlier execution of the code of `x` before the arrival.
+  [[nodiscard]] bool is_of_earlier_round(const trace_event& arrival, const trace_event& x) const {
+    return is_before_barrier(arrival, x) ||
+           std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& e) {
+             return e.thread == x.thread && e.number < x.number && place(e) == place(x) && is_before_barrier(e, arrival);
+           });
+  }
+
+  /// Returns whether a barrier of a block or a warp orders event `x` before event `y` of another thread.
+  [[nodiscard]] bool is_before_barrier(const trace_event& x, const trace_event& y) const {
+    const auto is_barrier = [](const trace_event& e) { return e.event.kind == event_kind::barrier && e.event.arrives; };
+    return std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& e) {
+      return e.thread == x.thread && e.number > x.number && is_barrier(e) &&
+             std::any_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& o) {
+               return o.thread == y.thread && o.number < y.number && is_barrier(o) &&
+                      o.event.sync_point == e.event.sync_point && o.event.turn == e.event.turn;
+             });
+    });
+  }
+
+  /// Returns whether `wait` is the last successful wait for its mbarrier that its thread performs before `e`.
+  [[nodiscard]] bool is_last_wait(const trace_event& wait, const trace_event& e) const {
+    return std::none_of(finding_.events.begin(), finding_.events.end(), [&](const trace_event& o) {
+      return o.thread == wait.thread && o.number > wait.number && o.number < e.number && is_wait(o) &&
+             o.event.address == wait.event.address;
+    });
+  }
+
+  /// Returns the event that starts the copy that performs `e`, or `e` itself if a thread performs it.
+  [[nodiscard]] const trace_event& start_of(const trace_event& e) const {
+    const auto start = std::find_if(finding_.events.begin(), finding_.events.end(), [&](const trace_event& s) {
+      return s.event.kind == event_kind::issue && s.event.starts == e.thread;
+    });
+    return start == finding_.events.end() ? e : *start;
   }
 
   /// Returns whether a thread arrives at the mbarrier at which `arrival` arrives.
@@ -250,18 +326,16 @@ class synchronization {
   void add_access(const trace_event& e, const trace_event& other) {
     const bool suffices = e.event.strong && scope_gap(program_, e.thread, e.event.scope, other.thread).empty();
     const thread_scope scope = scope_with(program_, e.thread, other.thread, e.event.address);
-    const std::string access = suffices || !has_spelling(e) ? "" : in_cuda(e.at->code, e.at->what, order_of(e), scope).cuda;
-    if (!access.empty()) {
-      notes_.push_back("if this race is intended, make the " +
-                       std::string(e.at->code == op::load    ? "load"
-                                   : e.at->code == op::store ? "store"
-                                                             : "update") +
-                       " atomic at " +
-                       (scope == thread_scope::block    ? "block"
-                        : scope == thread_scope::device ? "device"
-                                                        : "system") +
-                       " scope: " + access);
+    const memory_order order = e.event.strong ? e.at->order : order_of(e);
+    const std::string access = suffices || !has_spelling(e) ? "" : in_cuda(e.at->code, e.at->what, order, scope).cuda;
+    if (access.empty()) {
+      return;
     }
+    const std::string kind = e.at->code == op::load ? "load" : e.at->code == op::store ? "store" : "update";
+    const std::string to = scope == thread_scope::block ? "block" : scope == thread_scope::device ? "device" : "system";
+    notes_.push_back((e.event.strong ? "widen the scope of the " + kind + " at " + place(e) + " to " + to
+                                     : "if this race is intended, make the " + kind + " atomic at " + to + " scope") +
+                     ": " + access);
   }
 
   /// Returns whether the event's instruction is at least as strong as `order`.
@@ -296,11 +370,11 @@ class synchronization {
     const bool one_block = block_of(first_->thread) == block_of(second_->thread);
     int best = 0;
     for (const trace_event& r : finding_.events) {
-      const auto source = index_.find({r.source_thread, r.source_number});
-      if (r.event.kind != event_kind::read || source == index_.end() || is_copy(r)) {
+      const trace_event* const source = source_of(r);
+      if (source == nullptr || is_copy(r)) {
         continue;
       }
-      const trace_event& w = *source->second;
+      const trace_event& w = *source;
       const bool by_writer = w.thread == first_->thread && w.number > first_->number;
       const bool by_reader = r.thread == second_->thread && r.number < second_->number;
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
@@ -316,10 +390,75 @@ class synchronization {
       const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;
-        write_ = &w;
-        read_ = &r;
+        values_ = {{&w, &r}};
       }
     }
+  }
+
+  /// Finds the shortest chain of flags through which other blocks pass the first access's data on to the second access's block.
+  /// All accesses to the flags are strong, because a weak access to one of them would be a race that is found first. A
+  /// read-modify-write continues a flag's release sequence and therefore does not make the chain longer.
+  void find_chain() {
+    if (block_of(first_->thread) == block_of(second_->thread)) {
+      return;
+    }
+    const std::vector<passed_value> all = strong_flags();
+    constexpr std::size_t none = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> previous(all.size(), none);   // the flag before it in the chain; its own index for the first one
+    std::deque<std::pair<std::size_t, std::size_t>> next;  // a flag and the flag before it, nearest first
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const trace_event& w = *all[n].write;
+      if (w.event.address != first_->event.address &&
+          (w.thread == first_->thread ? w.number > first_->number : in_one_block(*first_, w) && may_precede(*first_, w))) {
+        next.emplace_back(n, n);
+      }
+    }
+    while (!next.empty()) {
+      auto [at, before] = next.front();
+      next.pop_front();
+      if (previous[at] != none) {
+        continue;
+      }
+      previous[at] = before;
+      const trace_event& r = *all[at].read;
+      if (r.thread == second_->thread ? r.number < second_->number : in_one_block(r, *second_) && may_precede(r, *second_)) {
+        for (values_ = {all[at]}; previous[at] != at; values_.insert(values_.begin(), all[at])) {
+          at = previous[at];
+        }
+        return;
+      }
+      for (std::size_t n = 0; n < all.size(); ++n) {
+        const trace_event& w = *all[n].write;
+        if (previous[n] == none && updates(r, w)) {
+          next.emplace_front(n, at);
+        } else if (previous[n] == none &&
+                   (w.thread == r.thread ? w.number > r.number : in_one_block(r, w) && !barriers(r, w).empty())) {
+          next.emplace_back(n, at);
+        }
+      }
+    }
+  }
+
+  /// Returns the values that strong accesses pass from one thread to another.
+  [[nodiscard]] std::vector<passed_value> strong_flags() const {
+    std::vector<passed_value> result;
+    for (const trace_event& r : finding_.events) {
+      const trace_event* const w = source_of(r);
+      if (w != nullptr && w->thread != r.thread && w->event.strong && r.event.strong && !is_copy(*w) && !is_copy(r)) {
+        result.push_back({w, &r});
+      }
+    }
+    return result;
+  }
+
+  /// Returns the write whose value event `e` reads, or null if there is not exactly one.
+  [[nodiscard]] const trace_event* source_of(const trace_event& e) const {
+    const auto source = index_.find({e.source_thread, e.source_number});
+    return e.event.kind != event_kind::read || source == index_.end() ? nullptr : source->second;
+  }
+
+  [[nodiscard]] bool in_one_block(const trace_event& x, const trace_event& y) const {
+    return !model::at(program_.threads, x.thread).where.host && block_of(x.thread) == block_of(y.thread);
   }
 
   /// Returns whether `x` comes before `y`, an event of another thread of the block, or would come before it if the code had an
@@ -363,40 +502,70 @@ class synchronization {
     return result;
   }
 
-  /// Returns whether the flag's write releases the first access, assuming that no barrier of the block is missing. Otherwise,
-  /// adds a note.
-  [[nodiscard]] bool look_at_writer() {
-    const trace_event* from = first_;
-    if (write_->thread != first_->thread) {
-      const auto met = barriers(*first_, *write_);
+  /// Says what is missing in the handover.
+  void add_handover() {
+    for (std::size_t n = 0; n < values_.size(); ++n) {
+      const auto& [write, read] = values_[n];
+      // A read-modify-write continues the release sequence of the value that it reads, even if it is relaxed.
+      const bool continues = n > 0 && updates(*values_[n - 1].read, *write);
+      const bool is_continued = n + 1 < values_.size() && updates(*read, *values_[n + 1].write);
+      const bool releases = look_at_writer(n == 0 ? *first_ : *values_[n - 1].read, *write, *read, continues);
+      const bool acquires =
+          look_at_reader(*write, *read, n + 1 == values_.size() ? *second_ : *values_[n + 1].write, is_continued);
+      const bool neither = !releases && !acquires && write->at == read->at;
+      if (!releases) {
+        add_remedy(*write, *read,
+                   neither || orders(*write, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
+      }
+      if (!acquires) {
+        add_remedy(*read, *write,
+                   neither || orders(*read, memory_order::release) ? memory_order::acq_rel : memory_order::acquire);
+      }
+    }
+  }
+
+  /// Returns whether `read` and `write` are the two halves of a read-modify-write.
+  [[nodiscard]] static bool updates(const trace_event& read, const trace_event& write) {
+    return read.event.rmw && write.event.rmw && read.thread == write.thread && read.number + 1 == write.number;
+  }
+
+  /// Returns whether a flag's write releases what precedes it from `data` on, assuming that no barrier of the block is missing.
+  /// Otherwise, adds a note. `read` reads the flag. If `continues` is set, the write does not need to release.
+  [[nodiscard]] bool look_at_writer(const trace_event& data, const trace_event& write, const trace_event& read,
+                                    bool continues) {
+    const trace_event* from = &data;
+    if (write.thread != data.thread) {
+      const auto met = barriers(data, write);
       if (!met.empty()) {
         from = met.front().second;
       } else {
-        notes_.push_back(place(*write_) + " writes " + place_text(program_, write_->event.address) +
-                         " on behalf of its block, and no barrier orders " + place(*first_) +
-                         " in the other threads before it" + missing_barrier(*write_, true));
+        notes_.push_back(place(write) + " writes " + place_text(program_, write.event.address) +
+                         " on behalf of its block, and no barrier orders " + place(data) + " in the other threads before it" +
+                         missing_barrier(write, true));
         return true;
       }
     }
-    return has_scope("written", *write_, *read_) &&
-           look_for_fence(*from, *write_, write_->event.releases, true, *write_, *first_);
+    return has_scope("written", write, read) &&
+           look_for_fence(*from, write, write.event.releases || continues, true, write, data, read.thread);
   }
 
-  /// Like `look_at_writer`, for the flag's read, which must acquire for the second access.
-  [[nodiscard]] bool look_at_reader() {
-    const trace_event* to = second_;
-    if (read_->thread != second_->thread) {
-      const auto met = barriers(*read_, *second_);
+  /// Like `look_at_writer`, for the flag's read, which must acquire for what follows it up to `data`.
+  [[nodiscard]] bool look_at_reader(const trace_event& write, const trace_event& read, const trace_event& data,
+                                    bool continued) {
+    const trace_event* to = &data;
+    if (read.thread != data.thread) {
+      const auto met = barriers(read, data);
       if (!met.empty()) {
         to = met.back().first;
       } else {
-        notes_.push_back(place(*read_) + " reads " + place_text(program_, read_->event.address) +
-                         " on behalf of its block, and no barrier orders it before " + place(*second_) +
-                         " in the other threads" + missing_barrier(*read_, false));
+        notes_.push_back(place(read) + " reads " + place_text(program_, read.event.address) +
+                         " on behalf of its block, and no barrier orders it before " + place(data) + " in the other threads" +
+                         missing_barrier(read, false));
         return true;
       }
     }
-    return has_scope("read", *read_, *write_) && look_for_fence(*read_, *to, read_->event.acquires, false, *read_, *second_);
+    return has_scope("read", read, write) &&
+           look_for_fence(read, *to, read.event.acquires || continued, false, read, data, write.thread);
   }
 
   /// Returns whether access `e` to the flag is strong and its scope includes the thread of `other`. Otherwise, adds a note.
@@ -412,10 +581,9 @@ class synchronization {
   }
 
   /// Returns whether a suitable fence is between two events of a thread, or the flag's access itself orders them (`ordered`).
-  /// Otherwise, adds a note that says where the nearest fence is.
+  /// Otherwise, adds a note that says where the nearest fence is. `other` is the thread that accesses the flag on the other side.
   [[nodiscard]] bool look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases,
-                                    const trace_event& flag, const trace_event& data) {
-    const int other = (releases ? read_ : write_)->thread;
+                                    const trace_event& flag, const trace_event& data, int other) {
     std::string narrow;
     for (const trace_event& e : finding_.events) {
       if (e.thread == flag.thread && e.number > from.number && e.number < to.number && e.event.kind == event_kind::fence &&
@@ -512,8 +680,7 @@ class synchronization {
   int blamed_ = 0;
   const trace_event* first_ = nullptr;
   const trace_event* second_ = nullptr;
-  const trace_event* write_ = nullptr;  ///< the write of the flag
-  const trace_event* read_ = nullptr;
+  std::vector<passed_value> values_{};  ///< the values of the handover
   std::vector<std::string> notes_{};
 };
 

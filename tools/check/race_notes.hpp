@@ -12,24 +12,30 @@ namespace membar::check {
 
 using namespace ptx;
 
+/// A value that one thread writes and another thread reads.
+struct passed_value {
+  const trace_event* write = nullptr;
+  const trace_event* read = nullptr;
+};
+
 /// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the
-/// thread or block of the second access reads that value. The pointers are null if there is no handover.
+/// thread or block of the second access reads that value. If other blocks pass the data on, there are several values: the thread
+/// or block that reads one of them writes the next one. `values` is empty if there is no handover.
 struct handover {
   const trace_event* first = nullptr;
   const trace_event* second = nullptr;
-  const trace_event* write = nullptr;
-  const trace_event* read = nullptr;
+  std::vector<passed_value> values{};
 };
 
 /// Returns the accesses of a race and the handover between them. The accesses are null unless kernel threads perform both of
 /// them.
 [[nodiscard]] handover handover_of(const program& whole, const finding& f);
 
-/// Explains a race whose second access follows a read of a value that the first access's block has written after the first
-/// access. Returns sentences that say whether the write releases, whether the read acquires, whether a fence is in the wrong
-/// place or has too narrow a scope, and whether a barrier of the block is missing. For a race within a block without such a
-/// value, returns a sentence about an arrival at an mbarrier that does not follow the access, or about the missing barrier.
-/// Returns nothing for other findings.
+/// Explains a race with a handover between its accesses. Returns sentences that say whether the handover's writes release,
+/// whether its reads acquire, whether a fence is in the wrong place or has too narrow a scope, and whether a barrier of the block
+/// is missing. For a race within a block without a handover, returns a sentence about an arrival at an mbarrier that does not
+/// follow the access, or about the missing barrier. Returns nothing if only a proxy fence is missing, and nothing for other
+/// findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has

@@ -421,7 +421,7 @@ class repairer {
   };
 
   /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps between the
-  /// accesses. For a race between blocks, these are the gaps between each access and the handover (race_notes.hpp). If the
+  /// accesses. For a race between blocks, these are the gaps between the accesses and the accesses of the handover (race_notes.hpp). If the
   /// handover is unknown, they are the gaps after the first access and the gaps before the second. For some other findings, all
   /// gaps are returned, up to `most_gaps`.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
@@ -442,9 +442,13 @@ class repairer {
       const handover h = handover_of(whole_program(edited_.get(), f), f);
       if (block_of(*x) == block_of(*y)) {
         add(*x, *y, true);
-      } else if (h.read != nullptr) {
-        add(*h.first, *h.write, false);
-        add(*h.read, *h.second, false);
+      } else if (!h.values.empty()) {
+        const trace_event* before = h.first;
+        for (const passed_value& value : h.values) {
+          add(*before, *value.write, false);
+          before = value.read;
+        }
+        add(*before, *h.second, false);
       } else {
         const auto [k, from] = edited_.origin(x->thread, x->event.pc);
         const auto [other, to] = edited_.origin(y->thread, y->event.pc);

@@ -182,6 +182,12 @@ namespace {
   return nearest;
 }
 
+/// Returns whether synchronization orders access `x` before access `y`, but they use different proxies or access tensor memory,
+/// so that a fence is needed between them.
+[[nodiscard]] bool only_fence_is_missing(const graph_event& x, const graph_event& y) noexcept {
+  return (x.via != y.via || machine::is_tensor_memory(y.address)) && precedes(x, y.base);
+}
+
 constexpr const char* of_block = " of block ";  ///< the text that follows the names of objects in shared memory
 
 }  // namespace
@@ -346,12 +352,13 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
   };
   const std::string both =
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
-  if (machine::is_tensor_memory(y.address) && precedes(x, y.base)) {
+  const bool lacks_only_fence = only_fence_is_missing(x, y);
+  if (lacks_only_fence && machine::is_tensor_memory(y.address)) {
     return both +
            "; threads synchronize between the two accesses, but a tcgen05.fence::before_thread_sync before the synchronization "
            "or a tcgen05.fence::after_thread_sync after it is missing";
   }
-  if (x.via != y.via && precedes(x, y.base)) {
+  if (lacks_only_fence) {
     return both + "; the second comes after the first, but uses a different proxy: a proxy fence is missing between them";
   }
   std::string why;
@@ -372,6 +379,8 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
   finding result;
   result.status = status;
   result.message = std::move(message);
+  result.lacks_only_fence =
+      status == check_status::race && blamed.size() == 2 && only_fence_is_missing(*blamed.front(), *blamed.back());
   std::vector<const graph_event*> events;
   for (const thread_run& run : g.threads) {
     events.insert(events.end(), run.events.begin(), run.events.end());

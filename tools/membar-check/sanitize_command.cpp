@@ -258,7 +258,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
 /// accesses, or if a barrier of the block is missing, which the notes on the finding already report.
 [[nodiscard]] std::string missing_order(const sanitize::sanitizer_finding& f) {
   const check::program& p = *f.found.whole;
-  if (!f.unordered) {
+  if (f.found.status != check_status::race || f.found.lacks_only_fence) {
     return "";
   }
   const check::trace_event& first = f.found.events[0];

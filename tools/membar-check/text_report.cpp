@@ -31,9 +31,10 @@ namespace model = membar::model;
 
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. Also shows the reads whose values determine the addresses of the
-/// events at fault, the threads' earlier reads of the same locations, the write and the read of a value that other threads of their blocks hand over between the accesses of a
-/// race, and the reads and writes of load buffering. Sync points and shuffles are omitted, as are blocks without any of these
-/// events. In a hang, one thread of a block represents all threads that wait at the same instruction.
+/// events at fault, the threads' earlier reads of the same locations, the writes and the reads of the values that other threads
+/// hand over between the accesses of a race, and the reads and writes of load buffering. Sync points and shuffles are omitted, as
+/// are blocks without any of these events. In a hang, one thread of a block represents all threads that wait at the same
+/// instruction.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -176,10 +177,12 @@ class shown_events {
     for (const auto& [thread, limit] : limits) {
       add_last_read(thread, limit);
     }
-    if (const check::handover h = check::handover_of(program_, finding_);
-        h.write != nullptr && (h.write->thread != h.first->thread || h.read->thread != h.second->thread)) {
-      add(place(h.write->thread, h.write->number));
-      add(place(h.read->thread, h.read->number));
+    const check::handover h = check::handover_of(program_, finding_);
+    for (const check::passed_value& value : h.values) {
+      if (h.values.size() > 1 || value.write->thread != h.first->thread || value.read->thread != h.second->thread) {
+        add(place(value.write->thread, value.write->number));
+        add(place(value.read->thread, value.read->number));
+      }
     }
     for (const check::cycle_part& part : check::buffering_cycle(finding_)) {
       add(place(part.read->thread, part.read->number));

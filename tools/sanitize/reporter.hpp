@@ -57,7 +57,7 @@ class reporter {
     y.pc = pc_of(second);
     const std::uint16_t before[2] = {static_cast<std::uint16_t>(second.follows ? 1 : 0), 0};
     y.base = before;
-    add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y}).unordered = !second.follows;
+    add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y}).found.lacks_only_fence = second.follows;
   }
 
   /// Reports a finding about one thread.

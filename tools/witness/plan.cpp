@@ -292,7 +292,7 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   }
   int slot = -1;
   int in_launch = 0;
-  const std::vector<actor> self = actors_of(p, {f.status, {}, {*read}, {}, -1, f.whole});
+  const std::vector<actor> self = actors_of(p, {f.status, {}, {*read}, {}, -1, false, f.whole});
   for (const actor& a : actors) {
     if (!self.empty() && a.launch == self[0].launch) {
       slot = a.block == self[0].block && a.thread == self[0].thread ? in_launch : slot;
