@@ -100,6 +100,12 @@ VARIABLE = "source k.ptx\nmemory x u32\nlaunch variable args x\nfinal limit == 7
 FLOATS = "source k.ptx\nmemory x f32[2] = 1.5\nlaunch floats args x -0.25 10.0\nfinal x[1] == 11.25 /\\ x[1] > 11 /\\ x < 2.0\n"
 HOST = "source k.ptx\nmemory count u32 host\nlaunch worker<2> args count 2\n"
 BRANCHES = "source k.ptx\nlaunch branches block 3 args 1\n"
+# ring<2u, 2u>, flag<true>, paint<(color)2>, of<unsigned int>, and one<1> and one<true>. Their threads race on a shared variable of
+# ring<2u, 2u>, whose name has a suffix from nvcc.
+NAMES = ".version 9.0\n.target sm_90\n.address_size 64\n" + "".join(
+    f".visible .entry {name}()\n{{\n.reg .b32 %r<2>;\n.shared .u32 _ZZ4ringILj2ELj2EEvP4RingIXT_EEE3job_$_0;\n"
+    "mov.u32 %r1, %tid.x;\nst.shared.u32 [_ZZ4ringILj2ELj2EEvP4RingIXT_EEE3job_$_0], %r1;\nret;\n}\n"
+    for name in ("_Z4ringILj2ELj2EEvv", "_Z4flagILb1EEvv", "_Z5paintIL5color2EEvv", "_Z2ofIjEvv", "_Z3oneILi1EEvv", "_Z3oneILb1EEvv"))
 # A kernel that writes data and then raises a flag in host memory.
 ANNOUNCE = """.version 9.0
 .target sm_90
@@ -361,12 +367,18 @@ SCENARIOS = [
     (BRANCHES.replace("block 3 args 1", "block 64 args 32"), 1, ["PTX lines 39 and 42, which CUDA leaves undefined\n"]),
     (BRANCHES.replace("args 1", "args 0"), 0, ["verified\t1 execution, 0 blocked", " s\n"]),
     (GOOD.replace("worker<2>", "_Z6workerILi2EEvPjj") + "final (count == 7)\n", 0, ["verified"]),
+    (GOOD + "final count = 7 && !(count != 7)\n", 0, ["verified"]),
     (GOOD + "final ~(count[0] == 7) \\/ count[1] > 0\n", 1, ["violated", "the final condition does not hold: ~(count[0] == 7)"]),
     (GOOD + "final count[2] == 7\n", 2, ["error\t4:", "index 2 is outside of 'count', which has 2 elements\n"]),
     (GOOD + "final count = = 7\n", 2, ["error\t4:", "expected a number or the name of a memory object"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["error\t3:1: the source has no kernel 'worker<3>': it defines worker<2>, two, cached, branches, unknown, variable, floats"]),
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["; if it is a template, instantiate it in the source: 'template __global__ void worker<3>(PARAMETERS);'\n"]),
     (GOOD.replace("worker<2>", "worked"), 2, ["floats\n"]),
+    *((f"source names.ptx\nlaunch {name}\n", 0, ["verified"]) for name in (
+        "ring<2u,2u>", "ring<2,2>", "ring<2, 2>", "ring<2ul, 2LL>", "flag<true>", "flag<1>", "paint<2>", "paint<(color)2>", "of<unsigned>", "one<true>", "one<1>")),
+    ("source names.ptx\nlaunch one<1u>\n", 2, ["the source has several kernels 'one<1u>': it defines ring<2u,2u>, flag<true>,", "one<1>, one<true>\n"]),
+    ("source names.ptx\nlaunch rnig<2,2>\n", 2, ["; did you mean 'ring<2u,2u>'?\n"]),
+    ("source names.ptx\nlaunch ring<2,2> block 2\n", 1, ["data race on job of block 0:"]),
     (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it defines none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
     (GOOD.replace("k.ptx", "none.ptx").replace("worker<2>", "worker"), 2, ["instantiate it in the source: 'template __global__ void worker<ARGUMENTS>(PARAMETERS);'\n"]),
     (GOOD.replace("count 2\n", "count\n"), 2, ["error\t3:1: 'worker<2>' has 2 parameters, but 1 argument is given: a struct is one argument"]),
@@ -400,7 +412,7 @@ SCENARIOS = [
     (CACHED.replace("constant", "= 1 3"), 2, ["error\t2:1: the values of 'table' are given twice: give them once, with '= VALUES' or 'from FILE'"]),
     (CACHED.replace("constant", "const"), 2, ["error\t2:1: expected a value, found 'const'"]),
     (CACHED.replace("= 1 3 constant", "const"), 2, ["error\t2:1: 'const' is not expected here: after the type, a memory line can contain '= VALUES' or 'from FILE', "
-                                                    "and the options unknown, uninitialised, constant, host, device and at\n"]),
+                                                    "and the options unknown, uninitialised, constant, host, device and at; did you mean 'constant'?\n"]),
     *((GOOD.replace("= 1", begins).replace("count 2\n", "count+4 2\n") + "final count[0] == 1\n", 1, ["uninitialised", " count+4"])
       for begins in ("= 1 uninitialised", "uninitialised = 1")),
     (GOOD.replace("= 1", "uninitialised = 1"), 0, ["verified"]),
@@ -464,6 +476,7 @@ def main():
         folder = pathlib.Path(place)
         (folder / "k.ptx").write_text(KERNEL, encoding="utf-8")
         (folder / "k 2.ptx").write_text(KERNEL, encoding="utf-8")
+        (folder / "names.ptx").write_text(NAMES, encoding="utf-8")
         (folder / "none.ptx").write_text(KERNEL.split(".visible .entry")[0], encoding="utf-8")
         for text, status, words in SCENARIOS:
             (folder / "s.scenario").write_text(text, encoding="utf-8")
@@ -593,6 +606,10 @@ def main():
         expect(["k.ptx\t_Z6workerILi2EEvPjj\tread\n", "k.ptx\tunknown\trefused\t", "'%f1'", "k.ptx\tfloats\tread\n"], 2, "--read", "k.ptx", cwd=folder)
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
         expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
+        for text, advice in (("fence.seq_cst.gpu", "PTX spells this order 'sc'"), ("fence.sc.device", "PTX spells this scope 'gpu'"),
+                             ("ld.seq_cst.gpu r2, y", "PTX has this order only for fences: put 'fence.sc.SCOPE' before the access")):
+            (folder / "spelling.litmus").write_text(LITMUS.replace("| DONE: ;", f"| DONE: {text} ;"), encoding="utf-8")
+            expect([f"' is not supported; {advice}\n"], 2, "spelling.litmus", cwd=folder)
         expect(["--read explores nothing"], 2, "--read", "--random=2", "k.ptx", cwd=folder)
         expect(["'-Dx' is an option for compiling CUDA C++, but no .cu file was given: leave the option out"], 2, "--read", "-Dx", "k.ptx", cwd=folder)
         expect(["'-Ix' is an option for compiling CUDA C++, which only --read does: write the option on the scenario's source line"], 2, "-Ix", "good.scenario", cwd=folder)

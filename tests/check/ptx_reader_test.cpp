@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace {
 
@@ -139,6 +140,139 @@ TEST(ptx_reader, finds_the_innermost_and_the_outermost_line_that_is_in_no_librar
                                                      {1, 8, 1, 8, 1, 8},       // A user-defined function that a library calls.
                                                      {2, 12, 1, 41, 1, 41},    // A function that is called and not inlined.
                                                      {2, 12, 4, 9, 1, 50}}));  // A user-defined function that calls a library.
+}
+
+/// Returns the innermost line outside of libraries of each store and fence of a kernel, and the line of the call in the kernel.
+std::vector<std::array<int, 2>> user_lines_in(const std::string& body) {
+  const check::ptx_module m = check::read_ptx(R"(.version 9.0
+.target sm_90
+.address_size 64
+.global .u32 x;
+.visible .entry worker()
+{
+  .reg .b64 %rd<9>;
+  .reg .b32 %r<9>;
+)" + body + R"(  ret;
+}
+	.file	1 "/home/me/kernel.cu"
+	.file	2 "/usr/local/cuda/include/cccl/cuda/std/atomic"
+	.file	3 "/usr/local/cuda/include/cccl/cuda/std/__atomic/store.h"
+)");
+  const check::kernel_code k = check::decode_kernel(m, check::layout_of(m), m.functions[0]);
+  std::vector<std::array<int, 2>> result;
+  for (const check::instruction& i : k.code) {
+    if (i.code == check::op::store || i.code == check::op::fence) {
+      result.push_back({i.user_line, i.caller_line});
+    }
+  }
+  return result;
+}
+
+/// The first round of an unrolled loop: stores on lines 8 and 17, a fence on line 10, and a release on line 23.
+const std::string first_round = R"(
+  .loc 1 49 5
+  .loc 1 8 3, function_name $publish, inlined_at 1 49 5
+  .loc 2 184 7, function_name $relaxed, inlined_at 1 8 3
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd1], %r1;
+  .loc 1 10 3, function_name $publish, inlined_at 1 49 5
+  .loc 3 33 3, function_name $fence, inlined_at 1 10 3
+  fence.acq_rel.gpu;
+  .loc 1 17 5, function_name $publish, inlined_at 1 49 5
+  .loc 2 184 7, function_name $relaxed, inlined_at 1 17 5
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd2], %r1;
+  .loc 1 23 3, function_name $publish, inlined_at 1 49 5
+  .loc 2 184 7, function_name $release, inlined_at 1 23 3
+  .loc 3 213 7, function_name $st_release, inlined_at 2 184 7
+  st.release.gpu.b32 [%rd1], %r1;
+)";
+
+TEST(ptx_reader, finds_the_calls_of_copied_code_by_its_functions_and_addresses) {
+  EXPECT_EQ(user_lines_in(first_round + R"(
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd2], %r1;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd1], %r1;
+  .loc 3 213 7, function_name $st_release, inlined_at 2 184 7
+  st.release.gpu.b32 [%rd1], %r1;
+)"),
+            (std::vector<std::array<int, 2>>{{8, 49}, {10, 49}, {17, 49}, {23, 49}, {17, 49}, {8, 49}, {23, 49}}));
+}
+
+TEST(ptx_reader, finds_the_calls_of_copied_code_by_its_order) {
+  EXPECT_EQ(user_lines_in(first_round + R"(
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd5], %r1;
+  .loc 3 33 3, function_name $fence, inlined_at 1 10 3
+  fence.acq_rel.gpu;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd6], %r1;
+  .loc 3 213 7, function_name $st_release, inlined_at 2 184 7
+  st.release.gpu.b32 [%rd5], %r1;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd7], %r1;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd8], %r1;
+)"),
+            (std::vector<std::array<int, 2>>{
+                {8, 49}, {10, 49}, {17, 49}, {23, 49}, {8, 49}, {10, 49}, {17, 49}, {23, 49}, {8, 49}, {17, 49}}));
+}
+
+TEST(ptx_reader, finds_the_calls_of_copied_code_by_the_lines_of_the_code_before_it) {
+  EXPECT_EQ(user_lines_in(first_round + R"(
+  .loc 1 17 5, function_name $publish, inlined_at 1 49 5
+  add.s64 %rd4, %rd2, 4;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd4], %r1;
+  .loc 1 8 3, function_name $publish, inlined_at 1 49 5
+  add.s64 %rd5, %rd2, 8;
+  .loc 3 213 7, function_name $st_relaxed, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd5], %r1;
+)"),
+            (std::vector<std::array<int, 2>>{{8, 49}, {10, 49}, {17, 49}, {23, 49}, {17, 49}, {8, 49}}));
+}
+
+TEST(ptx_reader, keeps_code_in_the_call_that_it_began_in) {
+  EXPECT_EQ(user_lines_in(R"(
+  .loc 1 8 3
+  .loc 3 213 7, function_name $store, inlined_at 1 8 3
+  st.relaxed.gpu.b32 [%rd1], %r1;
+  .loc 3 214 7, function_name $store, inlined_at 1 8 3
+  st.relaxed.gpu.b32 [%rd2], %r1;
+  .loc 1 9 3
+  .loc 2 184 7, function_name $set, inlined_at 1 9 3
+  .loc 3 213 7, function_name $store, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd1], %r1;
+  .loc 1 10 3
+  .loc 2 184 7, function_name $set, inlined_at 1 10 3
+  add.s64 %rd3, %rd2, 4;
+  .loc 2 184 7, function_name $set, inlined_at 1 10 3
+  .loc 3 213 7, function_name $store, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd3], %r1;
+  .loc 3 214 7, function_name $store, inlined_at 2 184 7
+  st.relaxed.gpu.b32 [%rd1], %r1;
+)"),
+            (std::vector<std::array<int, 2>>{{8, 8}, {8, 8}, {9, 9}, {10, 10}, {10, 10}}));
+}
+
+TEST(ptx_reader, gives_code_without_a_line_at_the_start_of_a_block_the_next_line) {
+  EXPECT_EQ(user_lines_in(R"(
+  .loc 1 8 3
+  mov.u32 %r1, 1;
+L:
+  .loc 2 0 3
+  st.relaxed.gpu.b32 [%rd1], %r1;
+  .loc 1 9 3
+  mov.u32 %r2, 1;
+M:
+  .loc 2 0 3
+  st.relaxed.gpu.b32 [%rd1], %r1;
+N:
+  .loc 1 10 3
+  mov.u32 %r2, 1;
+)"),
+            (std::vector<std::array<int, 2>>{{9, 9}, {9, 9}}));
 }
 
 TEST(ptx_reader, reads_registers_of_nested_blocks_as_their_own) {

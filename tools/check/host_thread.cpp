@@ -13,6 +13,7 @@
 #include <ptx/writer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +81,9 @@ class host_writer {
       refuse(s.words[0],
              quote(kind) +
                  " is not a statement of a host thread: expected wait, expect, load, store, add, and, or, xor, min, max, "
-                 "exchange or fence");
+                 "exchange or fence" +
+                 did_you_mean(kind, std::array<std::string_view, 12>{"wait", "expect", "load", "store", "add", "and", "or",
+                                                                     "xor", "min", "max", "exchange", "fence"}));
     }
     if (at_ != s.words.size()) {
       refuse(s.words[at_],
@@ -122,12 +125,15 @@ class host_writer {
     const auto found = std::find_if(std::begin(orders), std::end(orders), [&](const auto& o) { return o.word == given.text; });
     if (found == std::end(orders) || std::find(known.begin(), known.end(), found->value) == known.end()) {
       std::string names;
+      std::vector<std::string_view> words;
       for (const auto& o : orders) {
         if (std::find(known.begin(), known.end(), o.value) != known.end()) {
           names += (names.empty() ? "" : ", ") + std::string(o.word);
+          words.push_back(o.word);
         }
       }
-      refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " + names);
+      refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " + names +
+                        did_you_mean(given.text, words));
     }
     return found->value;
   }

@@ -34,9 +34,17 @@ namespace {
   return status == 0 && plain != nullptr ? plain.get() : mangled;
 }
 
+/// Returns a variable's mangled name without the suffix "_$_0" that nvcc appends to make the names of variables unique.
+[[nodiscard]] std::string without_suffix(const std::string& mangled) {
+  const std::size_t last = mangled.find_last_not_of("0123456789");
+  const bool suffix =
+      last != std::string::npos && last >= 2 && last + 1 < mangled.size() && mangled.substr(last - 2, 3) == "_$_";
+  return suffix ? mangled.substr(0, last - 2) : mangled;
+}
+
 /// Returns the name of a function's variable as it is spelled in the source: "cells" for "sum<3>(unsigned int)::cells".
 [[nodiscard]] std::string variable_name(const std::string& mangled) {
-  const std::string text = plain_name(mangled);
+  const std::string text = plain_name(without_suffix(mangled));
   const std::size_t last = text.rfind("::");
   return last == std::string::npos ? text : text.substr(last + 2);
 }

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -44,11 +45,17 @@ struct named_memory {
   return own != nullptr ? own : named(name);
 }
 
-/// Returns "; did you mean 'count'?" if one of `names` is similar to `word`, or an empty string otherwise.
+/// Returns "; did you mean 'count'?" if one of `names` is similar to `word` or is longer and begins with it, or an empty string
+/// otherwise.
 template <class Names>
 [[nodiscard]] std::string did_you_mean(const std::string& word, const Names& names) {
-  const std::string nearest = litmus_files::nearest_name(word, names);
-  const std::size_t distance = litmus_files::edit_distance(word, nearest);
+  std::string nearest = litmus_files::nearest_name(word, names);
+  std::size_t distance = litmus_files::edit_distance(word, nearest);
+  const auto longer = std::find_if(std::begin(names), std::end(names), [&](const auto& n) { return n.starts_with(word); });
+  if (distance > 1 && word.size() >= 3 && longer != std::end(names)) {
+    nearest = std::string(*longer);
+    distance = 1;
+  }
   return nearest.empty() || distance >= word.size() || distance > std::max<std::size_t>(2, word.size() / 2)
              ? std::string()
              : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long

@@ -13,10 +13,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -66,6 +68,12 @@ namespace {
   }
   return words;
 }
+
+using keywords = std::initializer_list<std::string_view>;
+
+/// The options of a memory line.
+constexpr std::array<std::string_view, 7> memory_options = {"from",   "unknown", "uninitialised", "constant", "host",
+                                                            "device", "at"};
 
 /// Returns advice on a value of memory that is written with a type of its own.
 [[nodiscard]] std::string how_to_type(const std::string& value) {
@@ -193,8 +201,8 @@ class scenario_reader {
       refuse(
           quote(directive) +
           " is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use" +
-          did_you_mean(directive, std::array<std::string, 11>{"source", "memory", "tensor_map", "launch", "host", "final",
-                                                              "assume", "accept", "note", "repeat", "use"}));
+          did_you_mean(directive, keywords{"source", "memory", "tensor_map", "launch", "host", "final", "assume", "accept",
+                                           "note", "repeat", "use"}));
     }
   }
 
@@ -209,7 +217,7 @@ class scenario_reader {
     const std::string what = word("an assumption");
     if (directive == "accept") {
       if (what != "race") {
-        refuse("expected 'accept race LOCATION', found " + quote(what));
+        refuse("expected 'accept race LOCATION', found " + quote(what) + did_you_mean(what, keywords{"race"}));
       }
       result_.accepted.emplace_back(word("a location"), line_);
     } else if (what == "vectors") {
@@ -229,7 +237,7 @@ class scenario_reader {
           "expected 'assume vectors 8', 'assume vectors 16', 'assume shuffle orders', 'assume same-value writes' or 'assume "
           "kernel "
           "boundary acquires', found " +
-          quote(what));
+          quote(what) + did_you_mean(what, keywords{"vectors", "shuffle", "same-value", "kernel"}));
     }
     end_of_line();
     const std::size_t begin = whole.find_first_not_of(" \t");
@@ -340,16 +348,18 @@ class scenario_reader {
       } else if (what == "fill") {
         const std::string fill = word("zeros or nan");
         if (fill != "zeros" && fill != "nan") {
-          refuse("expected zeros or nan, found " + quote(fill));
+          refuse("expected zeros or nan, found " + quote(fill) + did_you_mean(fill, keywords{"zeros", "nan"}));
         }
         t.map.fill = fill == "nan" ? 1 : 0;
       } else if (what.starts_with("im2col")) {
         refuse("the tensor map " + quote(t.name) + " uses " + what +
                " mode, which is not modelled: give a box of tiles, such as 'box 8 8'");
       } else {
-        refuse(quote(what) +
-               " is not expected here: the fields of a tensor map are type, dims, strides, box, element_strides, swizzle, "
-               "interleave and fill");
+        refuse(
+            quote(what) +
+            " is not expected here: the fields of a tensor map are type, dims, strides, box, element_strides, swizzle, "
+            "interleave and fill" +
+            did_you_mean(what, keywords{"type", "dims", "strides", "box", "element_strides", "swizzle", "interleave", "fill"}));
       }
     }
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
@@ -460,7 +470,8 @@ class scenario_reader {
       } else {
         refuse(quote(words_[at_]) +
                " is not expected here: after the type, a memory line can contain '= VALUES' or 'from FILE', and the options "
-               "unknown, uninitialised, constant, host, device and at");
+               "unknown, uninitialised, constant, host, device and at" +
+               did_you_mean(words_[at_], memory_options));
       }
     }
     for (const scenario::memory_line& other : result_.memory) {
@@ -489,7 +500,7 @@ class scenario_reader {
         const std::string w = word("a value");
         std::uint64_t& value = m.values.emplace_back();
         if (!(is_float(m.memory.type) ? float_of_text(w, bytes_of(m.memory.type), value) : number_of(w, value))) {
-          refuse("expected a value, found " + quote(w) + how_to_type(w));
+          refuse("expected a value, found " + quote(w) + how_to_type(w) + did_you_mean(w, memory_options));
         }
       }
     }
@@ -593,7 +604,9 @@ class scenario_reader {
       } else {
         refuse(quote(words_[at_]) +
                " is not expected here: arguments come after 'args', and grid, block and shared before it, as in 'launch kernel "
-               "grid 2 block 32 args x 10'");
+               "grid 2 block 32 args x 10'" +
+               did_you_mean(words_[at_], keywords{"grid", "block", "cluster", "domain", "device", "shared", "stream", "after",
+                                                  "dependent", "args"}));
       }
     }
     result_.launches.push_back(std::move(l));
@@ -609,7 +622,8 @@ class scenario_reader {
     l.kernel = word("a name");
     while (more()) {
       if (!accept("after")) {
-        refuse(quote(words_[at_]) + " is not expected here: only 'after NAME' or '{' can follow the name of a host thread");
+        refuse(quote(words_[at_]) + " is not expected here: only 'after NAME' or '{' can follow the name of a host thread" +
+               did_you_mean(words_[at_], keywords{"after"}));
       }
       l.after.push_back(word("a launch, a stream or a host thread"));
     }
@@ -1010,6 +1024,45 @@ class preparation {
     }
   }
 
+  /// Returns a kernel's name in a form that does not depend on how its template arguments are spelled: without the suffixes of
+  /// numbers and casts before them, with 0 and 1 for `false` and `true`, and with `unsignedint` for `unsigned`.
+  [[nodiscard]] static std::string uniform_name(const std::string& name) {
+    const auto is_word = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    std::string result;
+    for (std::size_t at = 0; at < name.size();) {
+      const std::size_t end = static_cast<std::size_t>(
+          std::find_if_not(name.begin() + static_cast<std::ptrdiff_t>(at), name.end(), is_word) - name.begin());
+      const std::string word = name.substr(at, end - at);
+      if (word.empty()) {
+        const std::size_t cast = !result.empty() && (result.back() == '<' || result.back() == ',') ? end_of_cast(name, at) : at;
+        result += cast == at ? std::string(1, name[at]) : "";
+        at = std::max(cast, at + 1);
+        continue;
+      }
+      const bool number = std::isdigit(static_cast<unsigned char>(word[0])) != 0;
+      result += number               ? word.substr(0, word.find_last_not_of("uUlL") + 1)
+                : word == "true"     ? "1"
+                : word == "false"    ? "0"
+                : word == "unsigned" ? "unsignedint"
+                                     : word;
+      at = end;
+    }
+    return result;
+  }
+
+  /// If a cast of a number begins at `at`, as in "(color)2", returns the position of the number. Otherwise returns `at`.
+  [[nodiscard]] static std::size_t end_of_cast(const std::string& name, std::size_t at) {
+    int depth = 0;
+    for (std::size_t k = at; k + 1 < name.size(); ++k) {
+      depth += name[k] == '(' ? 1 : name[k] == ')' ? -1 : 0;
+      if (depth == 0) {
+        const bool before_number = k > at && (name[k + 1] == '-' || std::isdigit(static_cast<unsigned char>(name[k + 1])) != 0);
+        return before_number ? k + 1 : at;
+      }
+    }
+    return at;
+  }
+
   /// Returns a kernel's name without namespaces and template arguments.
   [[nodiscard]] static std::string short_name(const std::string& plain) {
     const std::string name = plain.substr(0, plain.find('<'));
@@ -1032,6 +1085,7 @@ class preparation {
     wanted.erase(std::remove(wanted.begin(), wanted.end(), ' '), wanted.end());
     const ptx_function* kernel = nullptr;
     std::vector<const ptx_function*> similar;
+    bool same_template = false;
     std::string names;
     std::vector<std::string> all;
     for (const ptx_function& f : module_.functions) {
@@ -1043,19 +1097,23 @@ class preparation {
       all.push_back(plain);
       if (f.name == wanted || plain == wanted) {
         kernel = &f;
-      } else if (short_name(plain) == wanted) {
+      } else if (short_name(plain) == wanted || uniform_name(plain) == uniform_name(wanted)) {
         similar.push_back(&f);
       }
+      same_template = same_template || short_name(plain) == short_name(wanted);
     }
     if (kernel == nullptr && similar.size() == 1) {
       return *similar.front();
     }
     if (kernel == nullptr) {
+      std::string advice = similar.empty() && !same_template ? did_you_mean(wanted, all) : std::string();
+      if (similar.empty() && advice.empty()) {
+        advice = how_to_instantiate(l.kernel, all);
+      }
       throw model::error(l.line, 1,
                          "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
                              quote(l.kernel) + ": it defines " +
-                             (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
-                             (similar.empty() ? did_you_mean(wanted, all) + how_to_instantiate(l.kernel, all) : std::string()));
+                             (names.empty() ? "none" : membar_tools::shortened(names, 160)) + advice);
     }
     return *kernel;
   }

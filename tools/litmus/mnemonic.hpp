@@ -107,11 +107,24 @@ struct mnemonic {
   return m;
 }
 
+/// Returns advice on a part of a mnemonic that is written as in C++, or an empty string otherwise.
+[[nodiscard]] inline std::string ptx_spelling(const mnemonic& m, std::string_view part) {
+  if (part == "seq_cst") {
+    return m.parts[0] == "fence" ? "; PTX spells this order 'sc'"
+                                 : "; PTX has this order only for fences: put 'fence.sc.SCOPE' before the access";
+  }
+  const std::string_view scope = part == "block" || part == "thread_block" ? "cta"
+                                 : part == "device"                        ? "gpu"
+                                 : part == "system"                        ? "sys"
+                                                                           : "";
+  return scope.empty() ? "" : "; PTX spells this scope '" + std::string(scope) + "'";
+}
+
 /// Rejects a mnemonic that contains an unknown part.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
-    fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +
-                   " is not supported");
+    const std::string part = m.read_only ? "nc" : m.others.front();
+    fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote(part) + " is not supported" + ptx_spelling(m, part));
   }
 }
 

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -327,9 +329,9 @@ class ptx_reader {
       f.defined = true;
       function_ = &f;
       scopes_.clear();
-      place_ = -1;
-      inlined_.clear();
+      begin_locations();
       block();
+      settle();
       function_ = nullptr;
     }
     for (ptx_function& other : module_.functions) {
@@ -423,7 +425,8 @@ class ptx_reader {
         function_->variables.push_back(std::move(v));
       }
     } else if (token.kind == kind_t::word && after().is(":")) {
-      ptx_statement s = placed(token);
+      ptx_statement s;
+      s.line = token.line;
       s.label = name();
       ++at_;
       if (accept(".branchtargets")) {
@@ -443,38 +446,195 @@ class ptx_reader {
     }
   }
 
-  [[nodiscard]] ptx_statement placed(const ptx_token& token) const {
-    ptx_statement s;
-    s.line = token.line;
-    s.place = place_;
-    if (place_ >= 0) {
-      s.file = module_.places[static_cast<std::size_t>(place_)].file;
-      s.source_line = module_.places[static_cast<std::size_t>(place_)].line;
-    }
-    return s;
+  // ---- source locations
+
+  /// The numbers of a file, a line and a column. A missing number is 0.
+  using location = std::array<int, 3>;
+
+  /// The name of an inlined function and the location of the call. Several calls can have the same key, because calls that are
+  /// inlined at different places can contain the same line of a header.
+  using call_key = std::pair<std::string, location>;
+
+  /// The statements from `begin` on, which follow a `.loc`.
+  struct located_run {
+    std::size_t begin = 0;
+    location here{};
+    call_key key{};
+    std::vector<int> calls{};  ///< the places of the calls that `inlined_at` can refer to; empty if the place is known
+    int previous = -1;         ///< the place of the preceding run
+    bool same = false;         ///< whether the preceding run has the same `here` and `key`
+    bool joins_next = false;  ///< whether the run has neither a line nor a function; it belongs to the next `.loc` of its block
+  };
+
+  void begin_locations() {
+    place_ = -1;
+    run_ = {};
+    latest_.clear();
+    calls_.clear();
+    accesses_.clear();
+    places_.clear();
   }
 
   void read_loc() {
     const int line = take().line;
     const location here = read_location(line);
-    int inlined_at = -1;
+    call_key key;
+    bool inlined = false;
     while (now().kind != kind_t::end && now().line == line) {
-      if (!accept("inlined_at")) {
+      if (accept("function_name")) {  // a label, or a label plus an offset
+        while (now().line == line && now().kind != kind_t::end && !now().is(",")) {
+          key.first += take().text;
+        }
+      } else if (accept("inlined_at")) {
+        key.second = read_location(line);
+        inlined = true;
+      } else {
         ++at_;
-        continue;
       }
-      const location call = read_location(line);
-      const auto known = inlined_.find(call);
-      inlined_at = known != inlined_.end() ? known->second : add_place(call, -1);
     }
-    if (here[1] == 0 && place_ >= 0) {
-      return;  // code without a line belongs to the preceding source location
+    const std::vector<ptx_statement>& body = function_->body;
+    const bool begins_block = !body.empty() && !body.back().label.empty();
+    if (here[1] == 0 && place_ >= 0) {  // the code has no line
+      if (begins_block && !inlined) {
+        settle();
+        run_.begin = body.size();
+        run_.joins_next = true;
+      }
+      return;
     }
-    place_ = inlined_[here] = add_place(here, inlined_at);
+    const bool joins = run_.joins_next && std::all_of(body.begin() + static_cast<std::ptrdiff_t>(run_.begin), body.end(),
+                                                      [](const ptx_statement& s) { return s.label.empty(); });
+    const std::size_t begin = joins ? run_.begin : body.size();
+    if (!joins) {
+      settle();
+    }
+    const bool same = inlined && run_.here == here && run_.key == key;
+    run_ = {begin, here, key, {}, place_, same, false};
+    if (inlined) {
+      run_.calls = calls_of(key);
+    }
+    if (run_.calls.size() <= 1) {
+      set_place(run_.calls.empty() ? -1 : run_.calls.front());
+      run_.calls.clear();
+    }
+    after_loc_ = body.size();
   }
 
-  /// The numbers of a file, a line and a column. A missing number is 0.
-  using location = std::array<int, 3>;
+  /// Returns the places of the calls that `inlined_at` can refer to. The compiler writes the `.loc` of each call only once in a
+  /// function, directly before the first `.loc` of the inlined code. Code that it copied, for example by unrolling a loop, has
+  /// `.loc` directives that refer to that call again, although other calls with the same location may have followed.
+  [[nodiscard]] std::vector<int> calls_of(const call_key& key) {
+    std::vector<int>& known = calls_[key];
+    const auto latest = latest_.find(key.second);
+    if (latest == latest_.end()) {
+      latest_[key.second] = add_place(key.second, -1);
+      known = {latest_[key.second]};
+    } else if (known.empty() || (latest->second == place_ && after_loc_ == function_->body.size())) {
+      if (std::find(known.begin(), known.end(), latest->second) == known.end()) {
+        known.push_back(latest->second);
+      }
+      return {latest->second};
+    }
+    return known;
+  }
+
+  void set_place(int call) { place_ = latest_[run_.here] = add_place(run_.here, call); }
+
+  /// Assigns the run's place to its statements, after selecting the most plausible call.
+  void settle() {
+    const bool certain = run_.calls.empty();
+    if (!certain) {
+      set_place(most_plausible_call());
+      run_.calls.clear();
+    }
+    std::vector<ptx_statement>& body = function_->body;
+    for (std::size_t k = run_.begin; k < body.size() && place_ >= 0; ++k) {
+      const ptx_place& place = module_.places[static_cast<std::size_t>(place_)];
+      body[k].place = place_;
+      body[k].file = place.file;
+      body[k].source_line = place.line;
+      if (const access a = access_of(body[k]); certain && !a.opcode.empty() && place.inlined_at >= 0) {
+        accesses_[place.inlined_at].insert(a);
+      }
+    }
+    run_.begin = body.size();
+    run_.joins_next = false;
+  }
+
+  /// The opcode and the address of an instruction that accesses memory or has no result, such as a fence.
+  struct access {
+    std::string opcode{};
+    int reg = -1;
+    std::string name{};
+    std::uint64_t offset = 0;
+    friend auto operator<=>(const access&, const access&) = default;
+  };
+  [[nodiscard]] static access access_of(const ptx_statement& s) {
+    for (const ptx_operand& o : s.operands) {
+      if (o.kind == ptx_operand::kind_t::address) {
+        return {s.opcode, o.reg, o.name, o.value};
+      }
+    }
+    const bool has_result = !s.operands.empty() && s.operands.front().kind == ptx_operand::kind_t::reg;
+    return has_result ? access{} : access{s.opcode};
+  }
+
+  /// Returns 3 if the call's code contains the same access, 2 if it contains one with the same opcode and base address, 1 if it
+  /// contains the opcode, and 0 otherwise.
+  [[nodiscard]] int similarity(const access& a, int call) const {
+    int result = 0;
+    if (const auto it = accesses_.find(call); it != accesses_.end()) {
+      for (const access& b : it->second) {
+        const int here = a.opcode != b.opcode ? 0 : a.reg != b.reg || a.name != b.name ? 1 : a.offset != b.offset ? 2 : 3;
+        result = std::max(result, here);
+      }
+    }
+    return result;
+  }
+
+  /// Returns the run's call. Prefers a call whose callers are the same as the preceding run's callers, then a call whose code
+  /// has similar accesses, and then the call that came next after the preceding run in the original code, because copied code
+  /// is in the same order.
+  [[nodiscard]] int most_plausible_call() const {
+    const int caller = run_.previous >= 0 ? module_.places[static_cast<std::size_t>(run_.previous)].inlined_at : -1;
+    // If two `.loc` of code have the same text, they belong to different calls: otherwise, the compiler would not have repeated
+    // the directive. A run without code is the `.loc` of a call.
+    const bool repeats = run_.same && run_.begin < function_->body.size();
+    const std::vector<location> previous = chain_of(run_.previous);
+    std::vector<access> code;
+    for (std::size_t k = run_.begin; k < function_->body.size(); ++k) {
+      code.push_back(access_of(function_->body[k]));
+    }
+    int best = -1;
+    std::array<int, 3> best_score{};
+    for (const int call : run_.calls) {
+      std::array<int, 3> score{0, 0, call > run_.previous ? 1 : 0};
+      for (const access& a : code) {
+        score[1] += a.opcode.empty() ? 0 : similarity(a, call);
+      }
+      score[0] = repeats && call == caller ? 0 : shared_locations(previous, chain_of(call));
+      if (best < 0 || score > best_score) {
+        best = call;
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  /// Returns the number of locations that two chains of calls have in common, from the kernel inwards.
+  [[nodiscard]] static int shared_locations(const std::vector<location>& a, const std::vector<location>& b) {
+    const std::size_t most = std::min(a.size(), b.size());
+    return static_cast<int>(std::mismatch(a.rbegin(), a.rbegin() + static_cast<std::ptrdiff_t>(most), b.rbegin()).first -
+                            a.rbegin());
+  }
+  [[nodiscard]] std::vector<location> chain_of(int place) const {
+    std::vector<location> result;
+    for (; place >= 0; place = module_.places[static_cast<std::size_t>(place)].inlined_at) {
+      result.push_back(locations_[static_cast<std::size_t>(place)]);
+    }
+    return result;
+  }
+
   [[nodiscard]] location read_location(int line) {
     location result{};
     for (int& one : result) {
@@ -485,9 +645,15 @@ class ptx_reader {
     return result;
   }
 
+  /// Returns the place of a location in a call, which is added if the function does not have it yet. The numbers of places are
+  /// therefore in the order in which the function's code first refers to them.
   [[nodiscard]] int add_place(const location& at, int inlined_at) {
-    module_.places.push_back({at[0], at[1], inlined_at});
-    return static_cast<int>(module_.places.size()) - 1;
+    const auto [it, added] = places_.try_emplace({at, inlined_at}, static_cast<int>(module_.places.size()));
+    if (added) {
+      module_.places.push_back({at[0], at[1], inlined_at});
+      locations_.push_back(at);
+    }
+    return it->second;
   }
 
   /// Parses a declaration of registers, which begins with their type.
@@ -530,7 +696,8 @@ class ptx_reader {
 
   void instruction() {
     const ptx_token token = now();
-    ptx_statement s = placed(token);
+    ptx_statement s;
+    s.line = token.line;
     if (accept("@")) {
       s.guard_negated = accept("!");
       const ptx_token guard = take();
@@ -630,9 +797,15 @@ class ptx_reader {
   ptx_module module_{};
   ptx_function* function_ = nullptr;
   std::vector<scope> scopes_{};
-  int inner_labels_ = 0;               ///< the number of labels of inner blocks so far
-  int place_ = -1;                     ///< the index of the function's last `.loc`, or -1
-  std::map<location, int> inlined_{};  ///< for each location: the index of its latest `.loc`, to which `inlined_at` refers
+  int inner_labels_ = 0;       ///< the number of labels of inner blocks so far
+  int place_ = -1;             ///< the index of the function's last `.loc`, or -1
+  std::size_t after_loc_ = 0;  ///< the number of statements before the function's last `.loc`
+  located_run run_{};
+  std::map<location, int> latest_{};                  ///< for each location in the function: its latest place
+  std::map<std::pair<location, int>, int> places_{};  ///< the function's places, by location and call
+  std::map<call_key, std::vector<int>> calls_{};      ///< the places of the function's inlined calls
+  std::map<int, std::set<access>> accesses_{};  ///< for each of these places: the accesses in the code that was inlined there
+  std::vector<location> locations_{};           ///< the locations of `ptx_module::places`
 };
 
 }  // namespace
