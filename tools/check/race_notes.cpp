@@ -666,7 +666,9 @@ class synchronization {
     }
     const auto text = [&](const instruction& fence, const char* side, const trace_event& of) {
       const std::string at = place_of(program_, from.thread, fence);
-      return at == place(of) ? std::string() : "; the fence at " + at + " comes " + side + " " + place(of);
+      return at == place(of) ? std::string()
+                             : "; the fence at " + at + " comes " + side + " " +
+                                   (of.event.kind == event_kind::barrier ? "the barrier at " : "") + place(of);
     };
     if (releases) {
       return after != nullptr ? text(*after, "after", to) : before != nullptr ? text(*before, "before", from) : "";

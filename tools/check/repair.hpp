@@ -56,7 +56,7 @@ struct repair {
 
 /// The result of a search for repairs.
 struct repair_result {
-  std::vector<repair> repairs{};  ///< sorted by cost; all repairs have the same number of changes, which is the smallest
+  std::vector<repair> repairs{};  ///< the best ones first; all repairs have the same number of changes, which is the smallest
                                   ///< possible
   std::uint64_t explorations = 0;
   int tried = 0;                         ///< all sets of up to this number of changes were tried, unless something was left out

@@ -328,7 +328,10 @@ class lint_report {
         std::cout << "  " << related["what"].get<std::string>() << ": " << related["text"].get<std::string>() << "\n";
       }
       std::cout << "  in " << one["kernel"].get<std::string>()
-                << (instances == 1 ? "" : ", and " + std::to_string(instances - 1) + " more instances") << "\n";
+                << (instances == 1   ? ""
+                    : instances == 2 ? ", and one more instance"
+                                     : ", and " + std::to_string(instances - 1) + " more instances")
+                << "\n";
       ++counts[one["confidence"].get<std::string>()];
     }
     std::cout << kernels_ << (kernels_ == 1 ? " kernel" : " kernels");
