@@ -167,6 +167,8 @@ BACKWARDS = kernel("backwards", "d", ".loc 1 8 3\n" + OWN.replace("%rd4, %rd1", 
 # Block 0 also writes another location, which the block that resets the counter reads before the reset.
 RESETS_LAST = RESETS.replace("resets", "resets_last").replace(".loc 1 1 3\n", ".loc 1 1 3\nmov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p2, %r5, 0;\n", 1).replace(
     ".loc 1 2 3\n", "@%p2 st.relaxed.gpu.global.u32 [%rd2+4], 1;\n.loc 1 2 3\n").replace(".loc 1 3 3\n", ".loc 1 3 3\nld.relaxed.gpu.global.u32 %r4, [%rd2+4];\n")
+# The store is in a function that another inlined function calls.
+DEEP = kernel("deep", "d", ".loc 1 5 3\n.loc 1 3 3, function_name g, inlined_at 1 5 3\n.loc 1 2 3, function_name h, inlined_at 1 3 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
 # The arrival counts for more threads than the phase expects.
 TOO_MANY = '.shared .align 8 .b8 meeting[8];\n' + kernel("too_many", "d", ".loc 1 1 3\nmbarrier.init.shared.b64 [meeting], 2;\n.loc 1 2 3\nmbarrier.arrive.shared.b64 %rd3, [meeting], 3;\n")
 
@@ -186,7 +188,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + PASS_ON + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + PASS_ON + DEEP + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -390,6 +392,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     2: flags.cu:8: }   // reads 0 from slots+4, its initial value
   > 3: flags.cu:9: *out = *data;   // writes 1.5 to data
 """),
+    ("launch deep grid 2 args data\n", "  > 0: flags.cu:2: *data = 1.5f;   [called at flags.cu:3 in the call at flags.cu:5]   // writes 1.5 to data\n"),
     ("launch too_many args data\n", "; flags.cu:2\n  thread 0 arrives at an mbarrier more often than the phase expects, or with a count of 0: meeting of block 0\n"),
     # The earlier reads of the location are shown.
     ("memory turns u32[2]\nlaunch resets_last grid 2 args flag turns\n", """\

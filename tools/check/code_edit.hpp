@@ -276,6 +276,8 @@ class edited_program {
     f.source_line = i.source_line;
     f.user_file = i.user_file;
     f.user_line = i.user_line;
+    f.via_file = i.via_file;
+    f.via_line = i.via_line;
     f.caller_file = i.caller_file;
     f.caller_line = i.caller_line;
     f.text = strength_text(f, s) + ";";

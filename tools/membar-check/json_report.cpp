@@ -38,6 +38,9 @@ void add_instruction(json& to, const check::program& p, int thread, const check:
   if (places.user != places.own) {
     to["shown"] = place_json(places.user);
   }
+  if (!places.via.path.empty()) {
+    to["called_at"] = place_json(places.via);
+  }
   if (!places.caller.path.empty()) {
     to["caller"] = place_json(places.caller);
   }

@@ -25,7 +25,8 @@ instruction_places places_of(const check::program& p, int thread, const check::i
     const bool known = file > 0 && static_cast<std::size_t>(file) < files.size() && line > 0;
     return known ? source_place{files[static_cast<std::size_t>(file)], line} : source_place{};
   };
-  instruction_places result{place(i.file, i.source_line), place(i.user_file, i.user_line), place(i.caller_file, i.caller_line)};
+  instruction_places result{place(i.file, i.source_line), place(i.user_file, i.user_line), place(i.via_file, i.via_line),
+                            place(i.caller_file, i.caller_line)};
   if (result.own.path.empty()) {
     return {};
   }
@@ -71,7 +72,9 @@ check::instruction instruction_at(const check::program& p, const check::code_sit
         std::find_if(code.begin() + pc, code.end(), [](const check::instruction& i) { return i.user_line > 0; });
     at = in_loop != code.end() ? *in_loop : at;
   }
-  at.caller_line = site.one_caller ? at.caller_line : 0;
+  if (!site.one_caller) {
+    at.via_line = at.caller_line = 0;
+  }
   return at;
 }
 

@@ -23,6 +23,7 @@ struct source_place {
 struct instruction_places {
   source_place own{};
   source_place user{};    ///< the line to show first: `own` or, for library code, the line of the call
+  source_place via{};     ///< for an inlined function that another inlined function calls: the innermost call
   source_place caller{};  ///< for an inlined function: the outermost call
 };
 [[nodiscard]] instruction_places places_of(const membar::check::program& p, int thread, const membar::check::instruction& i);

@@ -80,7 +80,7 @@ class allowed_findings {
     const auto add = [&](int thread, const check::instruction& i) {
       text += "\n" + check::place_of(p, thread, i);
       const instruction_places places = places_of(p, thread, i);
-      for (const source_place& one : {places.own, places.user, places.caller}) {
+      for (const source_place& one : {places.own, places.user, places.via, places.caller}) {
         text += "\n" + one.path + ":" + std::to_string(one.line);
       }
     };

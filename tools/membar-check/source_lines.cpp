@@ -54,8 +54,10 @@ std::string source_lines::shown(const check::program& p, int thread, const check
     return name(place) + ": " + (source.empty() ? i.text : source);
   };
   const std::string inner = places.own == places.user ? "" : "in " + name(places.own);
-  const std::string outer =
-      places.caller.path.empty() || places.caller == places.user ? "" : "called at " + name(places.caller);
+  const std::string outer = places.caller.path.empty() || places.caller == places.user ? ""
+                            : places.via.path.empty()
+                                ? "called at " + name(places.caller)
+                                : "called at " + name(places.via) + " in the call at " + name(places.caller);
   const std::string both = inner + (inner.empty() || outer.empty() ? "" : ", ") + outer;
   return text(places.user) + (both.empty() ? "" : "   [" + both + "]");
 }

@@ -357,18 +357,26 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Considers the statement's own source line and the lines of the calls that led to it. Returns the innermost and the
-  /// outermost of these lines that are outside libraries. If all of them are in libraries, returns the outermost line for both.
-  [[nodiscard]] std::pair<const ptx_place*, const ptx_place*> user_lines_of(const ptx_statement& s) const {
-    std::pair<const ptx_place*, const ptx_place*> result{};
+  /// Lines outside libraries in a chain of inlined calls.
+  struct user_lines {
+    const ptx_place* innermost = nullptr;
+    const ptx_place* second = nullptr;  ///< the line that calls the function of the innermost line
+    const ptx_place* outermost = nullptr;
+  };
+
+  /// Considers the statement's own source line and the lines of the calls that led to it. If all of them are in libraries, returns
+  /// the outermost line as both the innermost and the outermost one.
+  [[nodiscard]] user_lines user_lines_of(const ptx_statement& s) const {
+    user_lines result;
     bool own = false;
     const auto look = [&](int place) {
       for (int p = place; p >= 0; p = module_.places[static_cast<std::size_t>(p)].inlined_at) {
         const ptx_place& one = module_.places[static_cast<std::size_t>(p)];
         const auto file = static_cast<std::size_t>(one.file);
         const bool library = one.line == 0 || (file < module_.files.size() && is_library(module_.files[file]));
-        result.first = own ? result.first : &one;
-        result.second = !library || !own ? &one : result.second;
+        result.second = own && !library && result.second == nullptr ? &one : result.second;
+        result.innermost = own ? result.innermost : &one;
+        result.outermost = !library || !own ? &one : result.outermost;
         own = own || !library;
       }
     };
@@ -382,9 +390,13 @@ class kernel_decoder {
     i.line = s.line;
     i.file = i.user_file = s.file;
     i.source_line = i.user_line = s.source_line;
-    if (const auto [user, caller] = user_lines_of(s); user != nullptr) {
+    if (const auto [user, via, caller] = user_lines_of(s); user != nullptr) {
       i.user_file = user->line > 0 ? user->file : i.file;
       i.user_line = user->line > 0 ? user->line : i.source_line;
+      if (via != nullptr && via != caller) {
+        i.via_file = via->file;
+        i.via_line = via->line;
+      }
       i.caller_file = caller->file;
       i.caller_line = caller->line;
     }

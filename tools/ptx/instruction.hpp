@@ -322,6 +322,9 @@ struct instruction {
   /// own line if that is unknown
   int user_file = 0;
   int user_line = 0;
+  /// the line outside libraries that calls the function of the shown line, if it is not the outermost line
+  int via_file = 0;
+  int via_line = 0;
   int caller_file = 0;  ///< the outermost line in the chain of inlined calls that is not in a library
   int caller_line = 0;
   std::string text{};
