@@ -133,7 +133,7 @@ class host_writer {
         }
       }
       refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " + names +
-                        did_you_mean(given.text, words));
+                        (found == std::end(orders) ? did_you_mean(given.text, words) : ""));
     }
     return found->value;
   }
