@@ -26,15 +26,16 @@ function(_membar_expected_status function expect result others)
   set(${others} ${known} error PARENT_SCOPE)
 endfunction()
 
-# Ends with an error if the caller, whose name is in `function`, was called with other arguments than those in `usage`. The caller has
+# Ends with an error if the caller, whose name is in `function`, was called with arguments other than those in `usage`. The caller has
 # parsed its arguments with the prefix `arg`.
 function(_membar_reject_unknown_arguments function usage)
   list(JOIN arg_UNPARSED_ARGUMENTS " " unknown)
-  list(JOIN arg_KEYWORDS_MISSING_VALUES " and " empty)
+  list(REMOVE_ITEM arg_KEYWORDS_MISSING_VALUES OPTIONS)  # no options, for example because a variable is empty
   if(NOT unknown STREQUAL "")
     message(FATAL_ERROR "${function}: unknown argument '${unknown}': the arguments are ${usage}")
-  elseif(NOT empty STREQUAL "")
-    message(FATAL_ERROR "${function}: ${empty} needs a value: the arguments are ${usage}")
+  elseif(arg_KEYWORDS_MISSING_VALUES)
+    list(GET arg_KEYWORDS_MISSING_VALUES 0 keyword)
+    message(FATAL_ERROR "${function}: ${keyword} needs a value: the arguments are ${usage}")
   endif()
 endfunction()
 

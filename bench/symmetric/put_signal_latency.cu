@@ -245,7 +245,7 @@ void add_cases(bench::suite& cases) {
   trapping(by_thread, 1);
   trapping(by_warp, 32);
   trapping(by_block, 32);
-  // A packed message, sent from and received into the registers or shared memory of its group, or global memory.
+  // Packed messages. On both sides, the message is either in the registers or shared memory of its group, or in global memory.
   const auto packed = [&]<class Group, int Bytes>(Group group, unsigned count, payload<Bytes>) {
     add("membar_peer_packed" + where(group, count, Bytes),
         [count](world& two) { return packed_trips<Group, Bytes, message_in::group>(two, count); });

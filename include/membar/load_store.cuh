@@ -102,37 +102,5 @@ __device__ inline void store_weak(T* address, detail::operand<std::remove_cv_t<T
   }
 }
 
-// The following overloads reject an object that is passed instead of its address. They exist so that the compiler's message
-// explains the mistake.
-namespace detail {
-template <class Object>
-__device__ constexpr void refuse_object() noexcept {
-  static_assert(!std::is_arithmetic_v<Object>, "membar: a load or store needs the object's address: pass &object, a pointer");
-}
-}  // namespace detail
-
-template <thread_scope Scope = detail::missing_scope, class T, class... Said>
-  requires std::is_arithmetic_v<T>
-__device__ inline T load(const T& object, Said...) noexcept {
-  detail::refuse_object<T>();
-  return object;
-}
-template <class T, class... Said>
-  requires std::is_arithmetic_v<T>
-__device__ inline T load_weak(const T& object, Said...) noexcept {
-  detail::refuse_object<T>();
-  return object;
-}
-template <thread_scope Scope = detail::missing_scope, class T, class... ValueAndSaid>
-  requires std::is_arithmetic_v<T>
-__device__ inline void store(const T&, ValueAndSaid...) noexcept {
-  detail::refuse_object<T>();
-}
-template <class T, class... ValueAndSaid>
-  requires std::is_arithmetic_v<T>
-__device__ inline void store_weak(const T&, ValueAndSaid...) noexcept {
-  detail::refuse_object<T>();
-}
-
 }  // namespace v0_3
 }  // namespace membar

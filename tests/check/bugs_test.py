@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that docs/bugs.md and docs/found.md quote membar-check's current output, and that the litmus tests next to the kernels show the
-outcomes.
+"""Checks that docs/bugs.md and docs/found.md quote membar-check's current output, and that the model allows the wrong outcome in
+each litmus test next to the kernels.
 
 usage: bugs_test.py <membar-check> <membar-litmus> [--write | <results folder> <bug>:<status>...]
 

@@ -607,7 +607,7 @@ def main():
         expect(["announce.ptx\tannounce\tread\n"], 0, "--read", "announce.ptx", cwd=folder)
         expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
         for text, advice in (("fence.seq_cst.gpu", "PTX spells this order 'sc'"), ("fence.sc.device", "PTX spells this scope 'gpu'"),
-                             ("ld.seq_cst.gpu r2, y", "PTX has this order only for fences: put 'fence.sc.SCOPE' before the access")):
+                             ("ld.seq_cst.gpu r2, y", "PTX has this order only for fences: put 'fence.sc.SCOPE' before a load with acquire or a relaxed store")):
             (folder / "spelling.litmus").write_text(LITMUS.replace("| DONE: ;", f"| DONE: {text} ;"), encoding="utf-8")
             expect([f"' is not supported; {advice}\n"], 2, "spelling.litmus", cwd=folder)
         expect(["--read explores nothing"], 2, "--read", "--random=2", "k.ptx", cwd=folder)

@@ -62,7 +62,7 @@ def main():
         if first:
             found[name] = (len(re.findall(r"^         (?!in C\+\+: |    or: )", first[2], re.M)), first[1])
             print(f"{name}: {found[name]}\n{first[2]}", end="")
-        elif not re.search("  no repair: no set of up to 3 changes to orders, scopes, fences or barriers lets the scenario pass|  no repair was found, but not all of the ", done.stdout):
+        elif not re.search("  no repair: no set of up to 3 changes to orders, scopes, fences or barriers lets the scenario pass|  no repair was found, but not all sets of changes ", done.stdout):
             wrong.append(f"{name}: {done.stdout}{done.stderr}")
     if found != repaired:
         wrong.append(f"--repair repaired {found}, but it should repair {repaired}")

@@ -288,7 +288,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch arrives_for_warp block 3 args out\n",
      "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
     # If only a proxy fence is missing, no arrival is to blame.
-    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  thread "),
+    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  thread "),
     ("launch empties_early block 2 args data out\n",
      "  the arrival at flags.cu:8 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
     # An arrival in an earlier phase is not to blame.
@@ -383,7 +383,6 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   load buffering: event 0 of thread 0 reads a value that is written after event 2 of the same thread: the order between flags.cu:2 and flags.cu:3 has no effect, because the threads involved do not all acquire what they read and release what they write at scopes that include each other
   thread 0 (buffers_narrow, block 0, thread 0)
 """),
-    # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
     # The reads that determine the addresses of the racing accesses are shown.
     ("memory slots u32[2]\nlaunch pops grid 2 args data flag slots\n", """\
   flags.cu:9 in thread 1 takes its address from slots+4, which flags.cu:8 reads although no thread has written it: make sure that it is filled before it is read
@@ -400,6 +399,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     5: flags.cu:3: *flag = 1;   // reads 1 from turns+4, written by thread 0 event 3
   > 7: flags.cu:3: *flag = 1;   // writes 0 to flag
 """),
+    # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
 ]
 
@@ -488,12 +488,12 @@ def main():
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
-        expect("a search that was cut short", re.search(r"  no repair was found, but not all of the \d+ explorations were completed: try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
+        expect("a search that was cut short", re.search(r"  no repair was found, but not all sets of changes were examined completely \(\d+ explorations\): try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
         # Of the programs with dependent launches, executions with load buffering cannot be explored.
         unexplored = ("memory next u32\nlaunch buffered args next out\nlaunch buffered args out next\nlaunch strong stream s args data+28\n"
                       "launch look stream s dependent args data+24\nlaunch send args data flag\nlaunch acquire args data flag data+4\n")
         _, output, _ = run(unexplored, "--quiet", "--repair=1")
-        expect("a search without load buffering", re.search(r"not all of the \d+ explorations were completed, because they could not explore all executions with load buffering: try "
+        expect("a search without load buffering", re.search(r"not all sets of changes were examined completely \(\d+ explorations\), in part because of executions with load buffering: try "
                r"--without-load-buffering, which omits these executions, or a smaller launch; some faults", output), output)
         _, output, _ = run(unexplored, "--quiet", "--repair=1", "--without-load-buffering")
         expect("a repair without load buffering", "  repair 1 of " in output, output)
@@ -539,11 +539,9 @@ def main():
                                (("--random=1",), "try a larger --random=N or another --seed")):
             status, output, _ = run("launch busy grid 2 args flag\n", *options)
             expect(options, status == 3 and words in output, output)
-        begin = time.monotonic()
         status, output, _ = run("launch many grid 4 args data\n", "--time=1")
         expect("the time limit", status == 3 and "the exploration took more than 1 second of processor time: use fewer threads, rounds or bins, or try --random=N or "
                "a larger --time=SECONDS" in output, output)
-        expect("the time", time.monotonic() - begin < 30, output)
         # fields by offset and type
         status, output, _ = run("launch strong args data\nfinal data+0:f32 == 1.5 /\\ data+0:u32 == 1069547520 /\\ data+2:u16 == 16320\n"
                                 "host h after strong { expect data+2:u16 == 16320 }\n")

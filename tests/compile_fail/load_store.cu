@@ -68,21 +68,6 @@ __global__ void orders(int* p, int* out, volatile int* shared_flag, const int* c
   *out = load_read_only(p);
 }
 
-__global__ void objects(int* p, float* f, int* out) {
-  // expect: membar: a load or store needs the object's address: pass &object, a pointer
-  REFUSED(a_load_takes_an_address, *out = load<thread_scope::device>(*p, acquire));
-  *out = load<thread_scope::device>(p, acquire);
-  // expect: membar: a load or store needs the object's address: pass &object, a pointer
-  REFUSED(a_weak_load_takes_an_address, *out = static_cast<int>(load_weak(*f)));
-  *out = static_cast<int>(load_weak(f));
-  // expect: membar: a load or store needs the object's address: pass &object, a pointer
-  REFUSED(a_store_takes_an_address, store<thread_scope::device>(*f, 1, release));
-  store<thread_scope::device>(f, 1.0f, release);
-  // expect: membar: a load or store needs the object's address: pass &object, a pointer
-  REFUSED(a_weak_store_takes_an_address, store_weak(*p, 1));
-  store_weak(p, 1);
-}
-
 // A value that the object's type may be unable to represent.
 __global__ void wide_values(int* p, unsigned char* byte, long long wide, float real) {
   // expect: this value is wider than the object and is not a constant expression: cast it to the object's type

@@ -163,8 +163,6 @@ def calls_of(header):
     by_auto = r"^([^\n/]*\bauto(?:\.\.\. said| order)\)[^\n]*\{(?:[^\n]*\}\n|\n.*?\n\s*\}\n))"
     for match in re.finditer(f"{by_template}|{by_auto}", text, re.DOTALL | re.MULTILINE):
         body = match.group(1) or match.group(2)
-        if "refuse_object<" in body:
-            continue  # This overload only explains a wrong call.
         name = re.search(r"(\w+)\(", re.sub(r"requires\(.*", "", body)).group(1)
         reduces = re.search(r"\breduce<|require_reduction_order|combine\(value|combine\(detail", body) and "fetch_combine(" not in body
         named = [word for word in ("load_order", "store_order", "fence_order") if f"{word}<" in body]

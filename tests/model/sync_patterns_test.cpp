@@ -49,9 +49,9 @@ const std::vector<order_site> sites = {
     {"mpmc_pop", "mpmc_channel.cuh", "", "next.stamp.load($)"},
 
     {"packed_spsc_room", "packed_channel.cuh", "", "ring_.claim(all_->head, $,"},
-    {"packed_spsc_take", "packed_channel.cuh", "class packed_spsc_channel :", "all_->take(message, taken_, $)"},
+    {"packed_spsc_take", "packed_channel.cuh", "class packed_spsc_channel {", "all_->take(message, taken_, $)"},
     {"packed_mpsc_room", "packed_channel.cuh", "", "all_.head.load($)"},
-    {"packed_mpsc_take", "packed_channel.cuh", "class packed_mpsc_channel :", "all_->take(message, taken_, $)"},
+    {"packed_mpsc_take", "packed_channel.cuh", "class packed_mpsc_channel {", "all_->take(message, taken_, $)"},
 
     {"sequence_begin", "sequence_lock.cuh", "void write(", "thread_fence<Scope>($)"},
     {"sequence_end", "sequence_lock.cuh", "", "sequence_.store(sequence + 2, $)"},

@@ -828,7 +828,10 @@ class Images(Recorder):
         for options in (["-Ix"], ["--", "-Ix"]):
             wrong = subprocess.run([CHECK, "attach", scenario, "--source", text, *options], capture_output=True, text=True, timeout=120)
             self.assertEqual((wrong.returncode, "'-Ix' is an option for compiling CUDA C++, but no .cu file was given" in wrong.stderr), (2, True), wrong.stderr)
-        right = subprocess.run([CHECK, "attach", scenario, "-DNAME=1", "--source", self.source, "--", "-DNDEBUG"], capture_output=True,
+        (self.folder / "named.hpp").write_text("#define NAMED\n")
+        named = self.folder / "named.cu"
+        named.write_text("#include <named.hpp>\n#if !defined(NAMED) || NAME != 1\n#error\n#endif\n" + pathlib.Path(self.source).read_text())
+        right = subprocess.run([CHECK, "attach", scenario, "-DNAME=1", f"-I{self.folder}", "--source", named, "--", "-DNDEBUG"], capture_output=True,
                                text=True, timeout=120, env=dict(os.environ, CUDACXX=str(NVCC)))
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")

@@ -209,7 +209,9 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       }
       code_site& site = result[it->second];
       site.places.emplace_back(k, pc);
-      site.one_caller = site.one_caller && i.caller_file == site.first->caller_file && i.caller_line == site.first->caller_line;
+      site.one_caller = site.one_caller && i.caller_file == site.first->caller_file &&
+                        i.caller_line == site.first->caller_line && i.via_file == site.first->via_file &&
+                        i.via_line == site.first->via_line;
     }
   }
   for (int k = 0; k < model::count_of(p.kernels); ++k) {

@@ -134,7 +134,7 @@ class explorer {
     if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
-    state_.result.load_buffering_is_open = buffering_.found();
+    state_.result.load_buffering_is_open = !state_.stopped() && buffering_.found();
     return std::move(state_.result);
   }
 

@@ -190,6 +190,15 @@ bool reads_filled_elements(const finding& f, const trace_event& read) {
   });
 }
 
+/// Returns whether any event of the finding writes bytes that `read` reads.
+bool is_written(const finding& f, const trace_event& read) {
+  return std::any_of(f.events.begin(), f.events.end(), [&](const trace_event& w) {
+    return w.event.kind == model::event_kind::write &&
+           w.event.address < read.event.address + static_cast<std::uint64_t>(read.event.bytes) &&
+           read.event.address < w.event.address + static_cast<std::uint64_t>(w.event.bytes);
+  });
+}
+
 /// Adds a note if the address of an access at fault comes from an element of an array that its thread reads although no thread
 /// has written it, while threads fill other elements. For example, a thread takes an entry from a queue that is not yet filled.
 void add_unfilled_element(const program& p, const finding& f, std::vector<std::string>& notes) {
@@ -198,7 +207,7 @@ void add_unfilled_element(const program& p, const finding& f, std::vector<std::s
       const auto read = std::find_if(f.events.begin(), f.events.end(), [&](const trace_event& e) {
         return e.thread == access.thread && e.number == number && e.event.kind == model::event_kind::read && !e.event.mixed;
       });
-      if (read != f.events.end() && read->source_thread < 0 && reads_filled_elements(f, *read)) {
+      if (read != f.events.end() && reads_filled_elements(f, *read) && !is_written(f, *read)) {
         notes.push_back(place_of(p, access.thread, *access.at) + " in thread " + std::to_string(access.thread) +
                         " takes its address from " + place_text(p, read->event.address) + ", which " +
                         place_of(p, read->thread, *read->at) +

@@ -55,7 +55,8 @@ class synchronization {
 
   [[nodiscard]] std::vector<std::string> notes() {
     if (finding_.lacks_only_fence) {
-      return {};
+      add_proxy_fence();
+      return std::move(notes_);
     }
     static_cast<void>(ends());
     if (is_within_block() && !add_misplaced_arrival()) {
@@ -86,6 +87,18 @@ class synchronization {
     const thread_context& x = context_of(*first_);
     const thread_context& y = context_of(*second_);
     return &x != &y && !x.where.host && !y.where.host && x.block_number == y.block_number;
+  }
+
+  /// Names the proxy fence that is missing between a thread's access and a later copy that its block starts.
+  void add_proxy_fence() {
+    const bool before_copy = blamed_ == 2 && !is_copy(*first_) && is_copy(*second_) &&
+                             first_->event.via == model::proxy::generic && second_->event.via == model::proxy::async &&
+                             block_of(first_->thread) == block_of(second_->thread);
+    if (before_copy && !machine::is_tensor_memory(first_->event.address)) {
+      const bool shared = machine::is_shared(first_->event.address);
+      notes_.push_back("add " + proxy_fence_in_cuda(bit_of(shared ? proxy_space::own_shared : proxy_space::global)).cuda +
+                       " after " + place(*first_) + ", before the synchronization that orders it before the copy");
+    }
   }
 
   /// Adds a note about the barrier that is missing between two accesses of a block.

@@ -63,7 +63,7 @@ class repairer {
       solutions_.clear();
     }
     result.explorations = explorations_;
-    result.left_out = left_out_;
+    result.left_out = left_out_ || (result.repairs.empty() && hangs_left_out_);
     result.load_buffering_left_out = load_buffering_left_out_;
     return result;
   }
@@ -356,7 +356,12 @@ class repairer {
         solutions_.push_back(edits);
         return;
       }
-      if (r.status == check_status::gave_up || breaks_barriers(edits, r.status)) {
+      if (r.status == check_status::gave_up) {
+        return;
+      }
+      if (breaks_barriers(edits, r.status)) {
+        // the barrier may also be right, and the hang may come from another fault, which more changes would fix
+        hangs_left_out_ = hangs_left_out_ || (r.status == check_status::hang && more > 0);
         return;
       }
       counterexample fresh{edits, {}, gaps_between(r.found)};
@@ -658,6 +663,7 @@ class repairer {
   bool weak_too_ = false;
   bool left_out_ = false;
   bool load_buffering_left_out_ = false;
+  bool hangs_left_out_ = false;  ///< whether sets were not extended because the program hangs with their barriers
   object_users users_;
   bool system_wide_ = users_.may_be_system_wide();
   std::map<int, std::set<step>> accesses_{};    ///< per site: its accesses

@@ -405,7 +405,8 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
     shown.at = &instruction_of(p, issue != nullptr ? *issue : *e);
     shown.what = event_text(p, g, *e);
     shown.blamed = is_blamed;
-    if (is_blamed && issue == nullptr) {
+    const bool accesses = e->kind == model::event_kind::read || e->kind == model::event_kind::write;
+    if (is_blamed && accesses && issue == nullptr) {
       shown.address_events = events_of_address(model::at(p.threads, e->thread), model::at(g.threads, e->thread), e->number);
     }
     shown.event = *e;

@@ -110,8 +110,9 @@ struct mnemonic {
 /// Returns advice on a part of a mnemonic that is written as in C++, or an empty string otherwise.
 [[nodiscard]] inline std::string ptx_spelling(const mnemonic& m, std::string_view part) {
   if (part == "seq_cst") {
-    return m.parts[0] == "fence" ? "; PTX spells this order 'sc'"
-                                 : "; PTX has this order only for fences: put 'fence.sc.SCOPE' before the access";
+    return m.parts[0] == "fence"
+               ? "; PTX spells this order 'sc'"
+               : "; PTX has this order only for fences: put 'fence.sc.SCOPE' before a load with acquire or a relaxed store";
   }
   const std::string_view scope = part == "block" || part == "thread_block" ? "cta"
                                  : part == "device"                        ? "gpu"

@@ -29,7 +29,7 @@ struct checked_reading {
 /// Returns a remark that names the readings whose alternative membar-check takes, or an empty string if there are none.
 [[nodiscard]] std::string alternatives_taken(const model::other_readings& readings);
 
-/// Returns the end of a message about a race that does not exist under the alternative to `reading`.
+/// Returns the end of a message about a race that was not found under the alternative to `reading`.
 [[nodiscard]] std::string depends_on(std::string_view reading);
 
 /// The chosen readings that differ from the model's.

@@ -20,7 +20,7 @@ namespace membar_check {
 [[nodiscard]] std::string compiled(const std::string& folder, const std::string& source,
                                    const std::vector<std::string>& options);
 
-/// Returns whether a file's name is that of a CUDA C++ source.
+/// Returns whether a file's name ends in .cu.
 [[nodiscard]] bool is_source_name(const std::filesystem::path& name);
 
 /// Adds the options -I and -D to a command that compiles the CUDA C++ sources on its command line. `to` receives them as options

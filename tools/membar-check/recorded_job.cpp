@@ -63,8 +63,9 @@ process_file lines_of(const fs::path& path) {
   return out;
 }
 
-/// Determines the order of a job's launches: which launches precede later work in each stream and after each event. Launches
-/// that the host of one process has waited for precede all launches that any process starts later.
+/// Determines the order of a job's launches: for each stream and each event, the launches that precede later work in the stream
+/// or work that waits for the event. Launches that the host of one process has waited for precede all launches that any process
+/// starts later.
 class launch_order {
  public:
   void add(const json& line, int process, int device) {

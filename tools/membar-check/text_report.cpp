@@ -283,8 +283,9 @@ class text_writer final : public report {
     if (found.repairs.empty()) {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
-        out_ << "  no repair was found, but not all of the " << found.explorations << " explorations were completed"
-             << (found.load_buffering_left_out ? ", because they could not explore all executions with load buffering: try "
+        out_ << "  no repair was found, but not all sets of changes were examined completely (" << found.explorations
+             << " explorations)"
+             << (found.load_buffering_left_out ? ", in part because of executions with load buffering: try "
                                                  "--without-load-buffering, which omits these executions, or a smaller launch"
                                                : ": try a smaller launch")
              << "; some faults can be fixed only by moving a line, which the "

@@ -33,15 +33,16 @@ constexpr std::string_view usage =
     "       membar-litmus run [OPTION...] PATH...        run the tests on the GPU under stress and compare every outcome with "
     "the model\n"
     "       membar-litmus --version                      print the version\n"
-    "If a PATH is a folder, every *.litmus file in it and its subfolders is a test. A command gives up on a test after "
-    "--time=S seconds "
-    "of\none core (default 30), after --limit=N steps of the model's search (default 300000000), or when the states of the "
-    "search\nneed more than --memory=MIB (default 256); 0 removes a limit. A loop that does more than wait is an error if it "
-    "may jump\nback more than once; --bounded checks only the shorter runs, and marks the verdict as bounded. Where the PTX "
-    "ISA is\nambiguous, --reading=NAME selects the other reading of one rule, and --readings=lenient or strict selects one "
-    "side for all.\nAn access to an undeclared location is reported as a warning; with --strict it is an error.\nEvery command "
-    "prints its report as --format=text (the default) or --format=json (or --json): one JSON document\nper test, each "
-    "on one line. explain --dot prints a graph for Graphviz.\n"
+    "If a PATH is a folder, every *.litmus file in it and its subfolders is a test. A command gives up on a test after S "
+    "seconds of\nprocessor time (--time=S, default 30), after --limit=N steps of the model's search (default 300000000), or "
+    "when "
+    "the states\nof the search need more than --memory=MIB (default 256); 0 removes a limit. A loop that does more than wait "
+    "is "
+    "an error if\nit may jump back more than once; with --bounded, only runs in which it jumps back at most once are checked, "
+    "and the verdict\nis marked as bounded. Where the PTX ISA is ambiguous, --reading=NAME selects the other reading of one "
+    "rule, and\n--readings=lenient or --readings=strict selects one side for all rules. An access to an undeclared location is "
+    "reported as a\nwarning; with --strict it is an error. Every command prints its report as --format=text (the default) or "
+    "--format=json (or\n--json): one JSON document per test, each on one line. explain --dot prints a graph for Graphviz.\n"
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
     "  --tune=S          first spend S seconds searching for the parameters that show the condition's outcomes most often,\n"
@@ -199,12 +200,13 @@ class command_line {
       return true;
     });
     add_flag(to, "--source", [&run] { run.source = true; });
-    add_option(to, "--compile-for", "a compute capability without its point, such as 90", [&run](const std::string& text) {
-      std::uint64_t number = 0;
-      const bool good = read_number(text, number) && number >= 50 && number <= 999;
-      run.compile_for = good ? static_cast<int>(number) : 0;
-      return good;
-    });
+    add_option(to, "--compile-for", "a compute capability without the decimal point, such as 90 for 9.0",
+               [&run](const std::string& text) {
+                 std::uint64_t number = 0;
+                 const bool good = read_number(text, number) && number >= 50 && number <= 999;
+                 run.compile_for = good ? static_cast<int>(number) : 0;
+                 return good;
+               });
     add_option(to, "--cache", "a folder", [&run](const std::string& text) {
       run.cache = text;
       return !text.empty();

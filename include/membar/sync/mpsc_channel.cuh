@@ -4,7 +4,6 @@
 #pragma once
 
 #include <membar/atomic.cuh>
-#include <membar/detail/channel_ends.hpp>
 #include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
 
@@ -89,7 +88,7 @@ struct claimed_slots {
 /// compare-and-swap from all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each
 /// producer there); for device scope, all kernels must run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
-class mpsc_channel : public detail::popped_by_consumer {
+class mpsc_channel {
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;

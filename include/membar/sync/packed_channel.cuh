@@ -5,7 +5,6 @@
 #pragma once
 
 #include <membar/atomic.cuh>
-#include <membar/detail/channel_ends.hpp>
 #include <membar/detail/packed_word.cuh>
 #include <membar/detail/ring.cuh>
 #include <membar/detail/standard.hpp>
@@ -66,7 +65,7 @@ struct packed_slots {
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
 /// does not split 16-byte stores. PCIe does not guarantee that, so use `spsc_channel` there.
 template <class Message, int Capacity, thread_scope Scope>
-class packed_spsc_channel : public detail::pushed_by_producer, public detail::popped_by_consumer {
+class packed_spsc_channel {
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;
@@ -159,7 +158,7 @@ class packed_spsc_channel : public detail::pushed_by_producer, public detail::po
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st.relaxed.b128; pop: ld.relaxed.b128, st.release.
 template <class Message, int Capacity, thread_scope Scope>
-class packed_mpsc_channel : public detail::popped_by_consumer {
+class packed_mpsc_channel {
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;

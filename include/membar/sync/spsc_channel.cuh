@@ -5,7 +5,6 @@
 #pragma once
 
 #include <membar/atomic.cuh>
-#include <membar/detail/channel_ends.hpp>
 #include <membar/detail/ring.cuh>
 #include <membar/detail/standard.hpp>
 #include <membar/wait_budget.cuh>
@@ -31,7 +30,7 @@ inline namespace v0_3 {
 /// be trivially copyable; `Capacity` must be a power of two; for device scope, both kernels must run in one physical domain,
 /// which `launch` checks for a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
-class spsc_channel : public detail::pushed_by_producer, public detail::popped_by_consumer {
+class spsc_channel {
   static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
   static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
