@@ -375,6 +375,47 @@ TEST(check_repairs, put_a_barrier_between_two_phases_in_shared_memory) {
   EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::either_barrier, "st.shared.u32"));
 }
 
+TEST(check_repairs, put_a_barrier_before_an_arrival_for_a_warp_whose_data_another_branch_reads) {
+  const check::repair_result r = repairs_of_block(begin_mbarrier +
+                                                      "setp.lt.u32 %p1, %r15, 32; @%p1 bra READ;"
+                                                      "setp.ne.u32 %p4, %r15, 33; @!%p4 st.shared.u32 [stage], 1;"
+                                                      "setp.ne.u32 %p2, %r15, 32; @%p2 bra END;"
+                                                      "mbarrier.arrive.shared::cta.b64 _, [bar]; bra END;"
+                                                      "READ: setp.ne.u32 %p3, %r15, 0; @%p3 bra END;" +
+                                                      wait_for_phase + "ld.shared.u32 %r0, [stage]; END: ",
+                                                  34);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 1);
+  ASSERT_EQ(r.repairs[0].edits.size(), 1U);
+  EXPECT_EQ(r.repairs[0].edits[0].kind, kind::warp_barrier);
+}
+
+// Threads 32 and 33 fill a stage and threads 0 and 1 read it, three times. Thread 32 or 0 arrives for its warp without waiting
+// for the other thread. With a barrier in one of the warps, the other warp still falls behind, and waits for a phase that has
+// passed.
+TEST(check_repairs, put_a_barrier_in_each_warp_if_the_program_hangs_with_only_one_of_them) {
+  const std::string turn = "add.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, 3; ";
+  const check::repair_result r = repairs_of_block(
+      ".shared .align 8 .b64 empty; mov.u32 %r10, 0; and.b32 %r11, %r15, 31; shl.b32 %r11, %r11, 2; mov.u32 %r12, stage;"
+      "add.u32 %r13, %r12, %r11; setp.eq.u32 %p5, %r11, 0; setp.lt.u32 %p1, %r15, 32;"
+      "setp.ne.u32 %p7, %r15, 0; @%p7 bra BEGUN; mbarrier.init.shared.b64 [bar], 1; mbarrier.init.shared.b64 [empty], 1;"
+      "BEGUN: bar.sync 0; @%p1 bra READERS;\n"
+      "WRITE: and.b32 %r9, %r10, 1; xor.b32 %r9, %r9, 1; E: mbarrier.try_wait.parity.shared::cta.b64 %p0, [empty], %r9;"
+      "@!%p0 bra E;\n st.shared.u32 [%r13], 1;\n @!%p5 bra WROTE; mbarrier.arrive.shared::cta.b64 _, [bar]; WROTE: " +
+          turn +
+          "@%p6 bra WRITE; bra END;\n"
+          "READERS: setp.gt.u32 %p2, %r15, 1; @%p2 bra END; READ: and.b32 %r9, %r10, 1;"
+          "F: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar], %r9; @!%p0 bra F;\n ld.shared.u32 %r0, [%r13];\n"
+          "@!%p5 bra TAKEN; mbarrier.arrive.shared::cta.b64 _, [empty]; TAKEN: " +
+          turn + "@%p6 bra READ; END: ",
+      34);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 2);
+  ASSERT_EQ(r.repairs[0].edits.size(), 2U);
+  EXPECT_EQ(r.repairs[0].edits[0].kind, kind::warp_barrier);
+  EXPECT_EQ(r.repairs[0].edits[1].kind, kind::warp_barrier);
+}
+
 // Each instruction is on its own line, because a barrier's place is identified by its PTX line.
 const std::string fill = "\n@%p0 cp.async.ca.shared.global [%r1+4], [z], 4;\ncp.async.wait_all;\n";
 const std::string begin_tile =

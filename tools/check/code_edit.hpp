@@ -147,7 +147,7 @@ struct code_edit {
 }
 
 /// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access or
-/// wait for copies on a source line, or at a jump target.
+/// wait for copies on a source line, or at a jump target. Positions inside a call of a library function are left out.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);
   const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
@@ -166,11 +166,13 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
     const bool amid = end < model::count_of(kernel.code) && is_event(model::at(kernel.code, end).code) &&
                       line(model::at(kernel.code, end)) == line(before) && before.source_line != 0;
     const bool accesses = (before.code >= op::load && before.code <= op::reduction) || before.code == op::async_wait;
-    if (!joins && (!accesses || amid)) {
+    const instruction& after = model::at(kernel.code, pc);
+    const bool in_library = before.file != before.user_file && after.file != after.user_file && line(before) == line(after);
+    if (in_library || (!joins && (!accesses || amid))) {
       continue;
     }
-    const auto [it, fresh] = known.try_emplace(
-        std::tuple(joins, line(before), joins ? line(model::at(kernel.code, pc)) : std::tuple(0, 0, 0)), result.size());
+    const auto [it, fresh] =
+        known.try_emplace(std::tuple(joins, line(before), joins ? line(after) : std::tuple(0, 0, 0)), result.size());
     if (fresh) {
       result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &before});
       result.back().gap = true;

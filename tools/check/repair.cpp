@@ -124,8 +124,13 @@ class repairer {
       }
     }
     cap_ = std::numeric_limits<std::uint64_t>::max();
+    const auto rank = [&](const repair& r) {
+      const auto put_in =
+          std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
+      return std::tuple(r.only_strong, r.barriers, r.cost, put_in, spread_of_barriers(r));
+    };
     std::set<std::vector<code_edit>> weakest;
-    std::vector<repair> found;
+    std::multimap<decltype(rank({})), repair> found;
     for (const std::vector<code_edit>& strongest : solutions_) {
       std::vector<code_edit> edits = strongest;
       drop_needless(edits);
@@ -133,18 +138,12 @@ class repairer {
         static_cast<void>(weaken(edits, k, true));
       }
       if (weakest.insert(edits).second) {
-        found.push_back(repair_of(edits));
+        repair one = repair_of(edits);
+        found.emplace(rank(one), std::move(one));
       }
     }
-    const auto put_in = [](const repair& r) {
-      return std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
-    };
-    const auto rank = [&](const repair& r) {
-      return std::tuple(r.only_strong, r.barriers, r.cost, put_in(r), spread_of_barriers(r));
-    };
-    std::stable_sort(found.begin(), found.end(), [&](const repair& x, const repair& y) { return rank(x) < rank(y); });
     const bool before = std::exchange(buffering_, true);
-    for (repair& r : found) {
+    for (auto& [of, r] : found) {
       if (spent() || explored(r.edits).status != check_status::verified) {
         left_out_ = left_out_ || spent();
         continue;
@@ -223,7 +222,7 @@ class repairer {
       for (const bool weak_too : {false, true}) {
         seen_.clear();
         weak_too_ = weak_too;
-        grow({}, size);
+        grow({}, size, {});
         if (!solutions_.empty()) {
           break;
         }
@@ -341,7 +340,9 @@ class repairer {
     return nullptr;
   }
 
-  void grow(const std::vector<code_edit>& edits, int more) {
+  /// Tries a set of changes, and then sets with up to `more` further changes. `gaps` are those of the finding without the last
+  /// change.
+  void grow(const std::vector<code_edit>& edits, int more, const std::vector<int>& gaps) {
     if (spent() || model::count_of(solutions_) >= options_.most_kept) {
       left_out_ = left_out_ || spent();
       return;
@@ -359,12 +360,12 @@ class repairer {
       if (r.status == check_status::gave_up) {
         return;
       }
-      if (breaks_barriers(edits, r.status)) {
+      if (breaks_barriers(edits, r)) {
         // the barrier may also be right, and the hang may come from another fault, which more changes would fix
         hangs_left_out_ = hangs_left_out_ || (r.status == check_status::hang && more > 0);
         return;
       }
-      counterexample fresh{edits, {}, gaps_between(r.found)};
+      counterexample fresh{edits, {}, r.status == check_status::hang ? gaps : gaps_between(r.found)};
       for (const trace_event& e : r.found.events) {
         if (e.thread >= model::count_of(program_->threads)) {
           continue;  // the instruction belongs to a copy; the instruction that starts the copy represents it
@@ -382,7 +383,8 @@ class repairer {
     if (more == 0) {
       return;
     }
-    std::vector<int> sites = example->gaps;
+    const std::vector<int> tried = example->gaps;
+    std::vector<int> sites = tried;
     sites.insert(sites.end(), example->sites.begin(), example->sites.end());
     for (const int site : sites) {
       for (const code_edit& e : strongest(site)) {
@@ -391,7 +393,7 @@ class repairer {
           std::vector<code_edit> next = edits;
           next.insert(std::upper_bound(next.begin(), next.end(), e), e);
           const std::size_t before = solutions_.size();
-          grow(next, more - 1);
+          grow(next, more - 1, tried);
           // if a block is one warp, both barriers have the same effect, and `weaken` turns the block barrier into either
           const bool is_same = e.kind == code_edit::kind_t::block_barrier && model::at(sites_, site).one_warp;
           if (is_same && solutions_.size() > before) {
@@ -402,19 +404,35 @@ class repairer {
     }
   }
 
-  /// Returns whether a barrier causes undefined behaviour or a hang that the program did not have before. If the barrier is the
-  /// only change, makes sure that it is not tried again.
-  [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
+  /// Returns whether a barrier causes undefined behaviour that the program did not have before, or a hang in which threads wait
+  /// at the barrier. If the barrier is the only change, makes sure that it is not tried again.
+  [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, const check_result& now) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
     if (edits.empty()) {
-      at_first_ = now;
+      at_first_ = now.status;
     }
-    const bool breaks = has_barrier && now != at_first_ && (now == check_status::hang || now == check_status::undefined);
+    const bool breaks = has_barrier && now.status != at_first_ &&
+                        (now.status == check_status::undefined || waits_at_inserted_barrier(now.found));
     if (breaks && edits.size() == 1) {
       useless_.insert(edits.front());
     }
     return breaks;
+  }
+
+  /// Returns whether a thread waits at a barrier that a change has inserted.
+  [[nodiscard]] bool waits_at_inserted_barrier(const finding& f) const {
+    for (int t = 0; t < model::count_of(program_->threads); ++t) {
+      const instruction* i = t < model::count_of(f.waiting) ? model::at(f.waiting, t) : nullptr;
+      if (i == nullptr || (i->code != op::block_barrier && i->code != op::warp_barrier)) {
+        continue;
+      }
+      const auto [k, pc] = edited_.origin(t, static_cast<int>(i - model::at(edited_.get().threads, t).kernel->code.data()));
+      if (model::at(model::at(program_->kernels, k)->code, pc).code != i->code) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /// Two positions in a kernel between which a barrier may order accesses of the same block. If `from` is missing (-1), the
@@ -425,42 +443,51 @@ class repairer {
     int to = -1;
   };
 
-  /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps between the
-  /// accesses. For a race between blocks, these are the gaps between the accesses and the accesses of the handover (race_notes.hpp). If the
-  /// handover is unknown, they are the gaps after the first access and the gaps before the second. For some other findings, all
-  /// gaps are returned, up to `most_gaps`.
+  /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps on a path between
+  /// the accesses. For a race between blocks, these are the gaps between the accesses and the accesses of the handover
+  /// (race_notes.hpp). If this gives no gaps, because the handover is unknown or the accesses are in different branches, they
+  /// are the gaps before and after each access. For some other findings, all gaps are returned, up to `most_gaps`.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
-    std::vector<stretch> stretches;
-    const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
-      const auto [k, from] = edited_.origin(x.thread, x.event.pc);
-      const auto [other, to] = edited_.origin(y.thread, y.event.pc);
-      if (x.thread != y.thread && k == other) {
-        stretches.push_back({k, from, to});
-        if (either_way) {
-          stretches.push_back({k, to, from});
-        }
-      }
-    };
     const bool all = f.status == check_status::violated || f.status == check_status::uninitialised ||
                      f.status == check_status::out_of_bounds;
-    if (const auto [x, y] = racing_events(f); x != nullptr && y != nullptr) {
-      const handover h = handover_of(whole_program(edited_.get(), f), f);
-      if (block_of(*x) == block_of(*y)) {
-        add(*x, *y, true);
-      } else if (!h.values.empty()) {
-        const trace_event* before = h.first;
-        for (const passed_value& value : h.values) {
-          add(*before, *value.write, false);
-          before = value.read;
-        }
-        add(*before, *h.second, false);
-      } else {
-        const auto [k, from] = edited_.origin(x->thread, x->event.pc);
-        const auto [other, to] = edited_.origin(y->thread, y->event.pc);
-        stretches.push_back({k, from, -1});
-        stretches.push_back({other, -1, to});
-      }
+    const auto [x, y] = racing_events(f);
+    if (x == nullptr || y == nullptr) {
+      return gaps_in({}, all ? most_gaps : 0);
     }
+    std::vector<stretch> stretches;
+    const auto add = [&](const trace_event& before, const trace_event& after) {
+      const auto [k, from] = edited_.origin(before.thread, before.event.pc);
+      const auto [other, to] = edited_.origin(after.thread, after.event.pc);
+      if (before.thread != after.thread && k == other) {
+        stretches.push_back({k, from, to});
+      }
+    };
+    if (block_of(*x) == block_of(*y)) {
+      add(*x, *y);
+      add(*y, *x);
+    } else if (const handover h = handover_of(whole_program(edited_.get(), f), f); !h.values.empty()) {
+      const trace_event* before = h.first;
+      for (const passed_value& value : h.values) {
+        add(*before, *value.write);
+        before = value.read;
+      }
+      add(*before, *h.second);
+    }
+    std::vector<int> result = gaps_in(stretches, 0);
+    if (result.empty()) {
+      stretches.clear();
+      for (const trace_event* e : {x, y}) {
+        const auto [k, pc] = edited_.origin(e->thread, e->event.pc);
+        stretches.push_back({k, pc, -1});
+        stretches.push_back({k, -1, pc});
+      }
+      result = gaps_in(stretches, 0);
+    }
+    return result;
+  }
+
+  /// Returns the gaps on these stretches, and other gaps until there are `at_least`.
+  [[nodiscard]] std::vector<int> gaps_in(const std::vector<stretch>& stretches, std::size_t at_least) {
     std::vector<int> result;
     for (int s = 0; s < model::count_of(sites_); ++s) {
       const code_site& site = model::at(sites_, s);
@@ -471,12 +498,13 @@ class repairer {
                                       (way.to < 0 || reaches(way.kernel, place.second, way.to));
                              });
                            });
-      if (between || (site.gap && all && result.size() < most_gaps)) {
+      if (between || (site.gap && result.size() < at_least)) {
         result.push_back(s);
       }
     }
     return result;
   }
+
   [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
 
   /// Returns the two accesses of a race, or null pointers for another finding. An access by an asynchronous copy is represented
