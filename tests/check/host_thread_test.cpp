@@ -196,13 +196,13 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "scenario has "
             "x, own@0, own, all");
   EXPECT_EQ(error("host h {\n  load x;\n  load x release }"),
-            "6:10: 'release' is not an order for 'load': expected weak, relaxed, acquire, seq_cst");
+            "6:10: 'release' is not an order for 'load': expected weak, relaxed, acquire or seq_cst");
   EXPECT_EQ(error("host h { store x = 1 acquire }"),
-            "4:22: 'acquire' is not an order for 'store': expected weak, relaxed, release, seq_cst");
+            "4:22: 'acquire' is not an order for 'store': expected weak, relaxed, release or seq_cst");
   EXPECT_EQ(error("host h { add x 1 weak }"),
-            "4:18: 'weak' is not an order for 'add': expected relaxed, acquire, release, acq_rel, seq_cst");
+            "4:18: 'weak' is not an order for 'add': expected relaxed, acquire, release, acq_rel or seq_cst");
   EXPECT_EQ(error("host h { fence relaxed }"),
-            "4:16: 'relaxed' is not an order for 'fence': expected acquire, release, acq_rel, seq_cst");
+            "4:16: 'relaxed' is not an order for 'fence': expected acquire, release, acq_rel or seq_cst");
   EXPECT_EQ(error("host h { load x[2] }"), "4:15: index 2 is outside of 'x', which has 2 elements");
   EXPECT_EQ(error("host h { load x[] }"),
             "4:15: 'x[]' does not name an element of memory: expected a number between the brackets, as in data[2]");

@@ -13,7 +13,6 @@
 #include <ptx/writer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
@@ -78,12 +77,9 @@ class host_writer {
     } else if (kind == "fence") {
       fence(*order({memory_order::acq_rel, memory_order::acquire, memory_order::release, memory_order::seq_cst}));
     } else {
-      refuse(s.words[0],
-             quote(kind) +
-                 " is not a statement of a host thread: expected wait, expect, load, store, add, and, or, xor, min, max, "
-                 "exchange or fence" +
-                 did_you_mean(kind, std::array<std::string_view, 12>{"wait", "expect", "load", "store", "add", "and", "or",
-                                                                     "xor", "min", "max", "exchange", "fence"}));
+      constexpr std::string_view kinds[] = {"wait", "expect", "load", "store", "add",      "and",
+                                            "or",   "xor",    "min",  "max",   "exchange", "fence"};
+      refuse(s.words[0], quote(kind) + " is not a statement of a host thread: expected " + one_of(kinds, kind));
     }
     if (at_ != s.words.size()) {
       refuse(s.words[at_],
@@ -124,16 +120,14 @@ class host_writer {
     const word& given = next("an order");
     const auto found = std::find_if(std::begin(orders), std::end(orders), [&](const auto& o) { return o.word == given.text; });
     if (found == std::end(orders) || std::find(known.begin(), known.end(), found->value) == known.end()) {
-      std::string names;
       std::vector<std::string_view> words;
       for (const auto& o : orders) {
         if (std::find(known.begin(), known.end(), o.value) != known.end()) {
-          names += (names.empty() ? "" : ", ") + std::string(o.word);
           words.push_back(o.word);
         }
       }
-      refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " + names +
-                        (found == std::end(orders) ? did_you_mean(given.text, words) : ""));
+      refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " +
+                        one_of(words, found == std::end(orders) ? given.text : ""));  // an order is not a misspelling
     }
     return found->value;
   }

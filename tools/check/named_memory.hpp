@@ -61,6 +61,17 @@ template <class Names>
              : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long
 }
 
+/// Returns what may stand instead of `word`: "load, store or fence", followed by a suggestion if one of the names is similar.
+template <class Names>
+[[nodiscard]] std::string one_of(const Names& names, const std::string& word) {
+  std::string result;
+  for (auto n = std::begin(names); n != std::end(names); ++n) {
+    result += n == std::begin(names) ? "" : std::next(n) == std::end(names) ? " or " : ", ";
+    result += *n;
+  }
+  return result + did_you_mean(word, names);
+}
+
 /// Returns a suggestion of this kind for a misspelled memory name. If no name is similar, the text lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;

@@ -198,11 +198,10 @@ class scenario_reader {
       const std::size_t begin = whole.find("final") + 5;
       result_.finals.push_back({std::string(whole.substr(begin)), line_, static_cast<int>(begin) + 1});
     } else {
-      refuse(
-          quote(directive) +
-          " is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use" +
-          did_you_mean(directive, keywords{"source", "memory", "tensor_map", "launch", "host", "final", "assume", "accept",
-                                           "note", "repeat", "use"}));
+      refuse(quote(directive) + " is not a directive: expected " +
+             one_of(keywords{"source", "memory", "tensor_map", "launch", "host", "final", "assume", "accept", "note", "repeat",
+                             "use"},
+                    directive));
     }
   }
 
@@ -348,18 +347,15 @@ class scenario_reader {
       } else if (what == "fill") {
         const std::string fill = word("zeros or nan");
         if (fill != "zeros" && fill != "nan") {
-          refuse("expected zeros or nan, found " + quote(fill) + did_you_mean(fill, keywords{"zeros", "nan"}));
+          refuse(quote(fill) + " is not a fill: expected " + one_of(keywords{"zeros", "nan"}, fill));
         }
         t.map.fill = fill == "nan" ? 1 : 0;
       } else if (what.starts_with("im2col")) {
         refuse("the tensor map " + quote(t.name) + " uses " + what +
                " mode, which is not modelled: give a box of tiles, such as 'box 8 8'");
       } else {
-        refuse(
-            quote(what) +
-            " is not expected here: the fields of a tensor map are type, dims, strides, box, element_strides, swizzle, "
-            "interleave and fill" +
-            did_you_mean(what, keywords{"type", "dims", "strides", "box", "element_strides", "swizzle", "interleave", "fill"}));
+        refuse(quote(what) + " is not a field of a tensor map: expected " +
+               one_of(keywords{"type", "dims", "strides", "box", "element_strides", "swizzle", "interleave", "fill"}, what));
       }
     }
     if (!typed || extents == 0 || boxes != extents || strides + 1 != extents || (steps != 0 && steps != extents)) {
