@@ -249,8 +249,8 @@ class schedule_run {
     return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
   }
 
-  /// Runs the blocks of a launch in parts until the parts communicate. Returns false if there is no launch that can begin and
-  /// whose blocks can run in parts.
+  /// Runs the blocks of a launch in parts until the parts communicate. Returns false if no launch that may begin can run in
+  /// parts.
   bool run_parts() {
     const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
                                  [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });

@@ -305,7 +305,8 @@ class enumerator final : private private_memory {
   }
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
-    // nothing is observed through a race, and causality does not exclude the source, so the relations stay unchanged
+    // a read observes only a source that is morally strong with it; any other source adds nothing to the relations, and
+    // `assign_related` has already left out the sources that causality forbids
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;

@@ -14,9 +14,10 @@ __global__ void fill_again(const unsigned* from, unsigned* sum) {
   full.init(1);
   for (unsigned phase = 0; phase < 2; ++phase) {
     full.arrive_expect(membar::bulk_load(stage, from + 4 * phase, 16, full), relaxed);
-    if (full.wait_parity(phase, acquire, long_enough) == wait_result::done) {
-      *sum += stage[0];
+    if (full.wait_parity(phase, acquire, long_enough) != wait_result::done) {
+      __trap();  // the copy may still write to the stage
     }
+    *sum += stage[0];
     if constexpr (Mended) {
       membar::proxy_fence<proxy::async_shared_block>();
     }
