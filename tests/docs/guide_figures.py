@@ -350,6 +350,19 @@ def spread(values):
     return [short(min(values)), short(max(values))]
 
 
+def store_latencies(results):
+    """Returns the nanoseconds of release stores at device scope by one thread, one for each of several objects."""
+    return [case["ns"] for name, case in results.cases("h200/atomic_cost").items() if re.fullmatch("latency/store/.*/membar", name)]
+
+
+def release_store(results):
+    """Returns the smallest and the largest cost of a release store, at device scope and at system scope."""
+    places = ("own_sm", "shared_sm")
+    return [text for scope in ("device", "system") for text in spread(
+        [fence(results, scope, "acq_rel", "after_store")] + [beside(results, f"release_store.{scope}.{place}") for place in places]
+        + (store_latencies(results) if scope == "device" else []))]
+
+
 def over_no_window(results, arm):
     cases = results.cases(WINDOW)
     return spread([cases[name.replace(arm, "none")]["real_time"] / case["real_time"] for name, case in cases.items()
@@ -368,8 +381,8 @@ SAYS = {
     },
     "docs/fences_and_scopes.md": {
         "At block scope, a store followed by an acquire fence takes {} ns, so the store accounts for nearly all of the time in that column.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
-        "only release stores at device scope, which take {} to {} ns each": lambda r: spread(
-            [case["ns"] for name, case in r.cases("h200/atomic_cost").items() if re.fullmatch("latency/store/.*/membar", name)]),
+        "On an idle H200, a release store takes {} to {} ns at device scope and {} to {} ns at system scope.": release_store,
+        "only release stores at device scope, which take {} to {} ns each": lambda r: spread(store_latencies(r)),
         "which then takes {} ns at device scope and {} ns at system scope on one multiprocessor, and {} ns and {} ns on another": lambda r: [
             short(beside(r, f"release_store.{scope}.{place}")) for place in ("own_sm", "shared_sm") for scope in ("device", "system")],
         "a turn in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
