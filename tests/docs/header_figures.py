@@ -528,7 +528,7 @@ SAYS = {
             ROUND, *(f"put_signal_latency/membar_peer/block:256/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
         "took {} µs per kernel on its own, {} µs during communication in the same domain, and {} µs during communication in the remote domain.": at(
             "h100-x2/domain_overlap", *(f"domain_overlap/{arm}" for arm in ("alone", "same_domain", "remote_domain")), by=1e3)},
-    "docs/membar_check.md": {
+    "docs/how_membar_check_works.md": {
         **{f"| {words} | {{}} | {{}} |": grown(name) for words, name in (
             ("ticket lock, 3 threads", "threads:3/rounds:1"), ("ticket lock, 4 threads, 2 rounds", "threads:4/rounds:2"))},
         **{f"| {words} | {events} | {{}} | {{}} |": per_second(name) for words, events, name in (

@@ -51,7 +51,7 @@ NO_RESULT = {
     "an example, or what follows from a definition": {
         "docs/memory_guide.md": ["which is 3.94 GB/s in each direction", "63 GB/s for 16 lanes"],
         "docs/headers/access_policy_window.md": ["a ratio of 0.5 keeps", "each has a hit ratio of 0.5"], "docs/litmus_on_gpu.md": ["If 42 instances"],
-        "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/membar_check.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions, not"]},
+        "docs/headers/wait_budget.md": ["2^64 - 1 ns"], "docs/how_membar_check_works.md": ["1,680 executions", "3 producers | 6 | 1 |", "2, 6, 24, 120 and 720 executions", "have 33 executions, not"]},
 }
 
 
