@@ -112,10 +112,36 @@ BULK_COPIES = "".join(BULK.replace("{name}", name).replace("{count}", count).rep
     ("no_proxy_fence", "1", WAITS.format("L", "empty"), "", READS_TILE.format(9) + EMPTIES),
     ("empties_early", "1", WAITS.format("L", "empty") + "fence.proxy.async;\n", "", EMPTIES + READS_TILE.format(9)),
     ("wrong_parity", "1", WAITS.format("L", "empty") + "fence.proxy.async;\n", "", READS_TILE.format(9) + EMPTIES + WAITS.format("N", "full") + READS_TILE.format(10)),
+    ("reads_early", "1", WAITS.format("L", "empty"), READS_TILE.format(9), EMPTIES),
     ("one_phase", "2", WAITS.format("L", "full") + "fence.proxy.async;\n", ".loc 1 3 3\nmbarrier.arrive.shared.b64 _, [full];\n", READS_TILE.format(9))))
 # Each thread writes its own element of the tile, and reads the element of the thread half a block away.
 NEIGHBOURS = kernel("neighbours", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\n"
                     ".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n.loc 1 2 3\nst.shared.u32 [%r4], 1;\nxor.b32 %r3, %r3, 128;\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\n")
+# As above, but nothing is written to the tile before. The exploration executes the loads before the later stores.
+LOADS = ".loc 1 6 3\nld.global.u32 %r7, [%rd1+8];\n"
+UNFILLED = NEIGHBOURS.replace("neighbours", "unfilled").replace(".loc 1 1 3\nst.shared.u32 [%r4], 0;\nbar.sync 0;\n", LOADS)
+SLOW = kernel("slow", "df", LOADS.replace("rd1+8", "rd2") + ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
+# Thread 0 reads its neighbour's element, and then each thread writes its own.
+READS_FIRST = kernel("reads_first", "d", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\nxor.b32 %r3, %r3, 128;\n"
+                     "add.u32 %r6, %r3, %r1;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra W;\n.loc 1 2 3\nld.shared.u32 %r5, [%r6];\nW: " + LOADS + ".loc 1 9 3\nst.shared.u32 [%r4], %r7;\n")
+# Thread 0 arrives at an mbarrier before it fills the tile.
+FILLS_LATE = kernel("fills_late", "o", ".shared .align 8 .b64 bar;\n.shared .align 4 .b8 tile[4];\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\n.loc 1 1 3\nmbarrier.init.shared.b64 [bar], 1;\nI: bar.sync 0;\n"
+                    "@%p1 bra R;\n.loc 1 3 3\nmbarrier.arrive.shared.b64 _, [bar];\n.loc 1 2 3\nst.shared.f32 [tile], 0f3FC00000;\nbra.uni E;\nR: .loc 1 7 10\n" + WAITS.format("L", "bar") + READS + "E:\n")
+# Each thread copies 16 bytes to the tile and reads what the other thread has copied.
+COPIED = "".join(kernel(name, "do", ".shared .align 16 .b8 tile[32];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 4;\nadd.u32 %r4, %r3, %r1;\n.loc 1 2 3\ncp.async.ca.shared.global [%r4], [%rd1], 16;\ncp.async.commit_group;\n"
+                        f"{wait}xor.b32 %r3, %r3, {other};\nadd.u32 %r4, %r3, %r1;\n.loc 1 9 3\nld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd2], %r5;\n")
+                 for name, wait, other in (("waits_too_little", ".loc 1 4 3\ncp.async.wait_group 1;\nbar.sync 0;\n", 16), ("waits_alone", ".loc 1 4 3\ncp.async.wait_group 0;\n", 16),
+                                           ("waits_never", "bar.sync 0;\n", 0), ("waits_for_arrival", ".loc 1 5 3\ncp.async.mbarrier.arrive.noinc.shared.b64 [bar];\nbar.sync 0;\n", 16)))
+COPIED = COPIED.replace("waits_for_arrival(.param .u64 d, .param .u64 o)\n{\n", "waits_for_arrival(.param .u64 d, .param .u64 o)\n{\n.shared .align 8 .b64 bar;\n").replace(
+    ".loc 1 2 3\ncp.async.ca.shared.global [%r4], [%rd1], 16;\ncp.async.commit_group;\n.loc 1 5 3", "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 2;\nI: bar.sync 0;\n.loc 1 2 3\ncp.async.ca.shared.global [%r4], [%rd1], 16;\n.loc 1 5 3")
+# The first warp fills the tile twice, and the second warp releases it at named barrier 2 before it reads it.
+NAMED_RING = kernel("named_ring", "o", ".shared .align 16 .b8 tile[128];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nand.b32 %r3, %r2, 31;\nshl.b32 %r3, %r3, 2;\nadd.u32 %r4, %r3, %r1;\nsetp.gt.u32 %p1, %r2, 31;\n@%p1 bra R;\n"
+                    ".loc 1 2 3\nst.shared.u32 [%r4], 1;\nbar.arrive 1, 64;\n.loc 1 4 3\nbar.sync 2, 64;\n.loc 1 5 3\nst.shared.u32 [%r4], 2;\nbra.uni E;\nR: .loc 1 6 3\nbar.sync 1, 64;\n.loc 1 7 3\nbar.arrive 2, 64;\n.loc 1 9 3\n"
+                    "ld.shared.u32 %r5, [%r4];\nst.relaxed.gpu.global.u32 [%rd1], %r5;\nE:\n")
+# The second write to the flag also publishes the data if the first one releases them.
+TWO_WRITES = SEND.replace("send", "two_writes").replace(".loc 1 4 3\nfence.acq_rel.gpu;\n", ".loc 1 5 3\nst.relaxed.gpu.global.u32 [%rd2], 2;\n")
+TWO_WRITES += TWO_WRITES.replace("two_writes", "first_releases").replace("relaxed.gpu.global.u32 [%rd2], 1", "release.gpu.global.u32 [%rd2], 1")
+TWO_WRITES += RECEIVE.replace("receive", "awaits_second").replace("eq.u32 %p1, %r1, 0", "lt.u32 %p1, %r1, 2")
 # Each block increments a counter, and the block that is second to do so reads the other block's data.
 COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
                  ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
@@ -188,7 +214,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + PASS_ON + DEEP + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -299,6 +325,50 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     # Without an arrival, the note does not suggest a barrier that only some threads reach.
     ("launch other_branch block 2 args out\n",
      "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: use a cuda::barrier, on which one thread arrives after its access and the other thread waits before its access\n"),
+    # A read of memory that was never written: the report shows a write that nothing orders before the read.
+    ("launch unfilled block 64 args data\n", """\
+s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
+  thread 0 may read tile+128 of block 0 before anything is written to it
+  flags.cu:2 in thread 32 writes tile+128 of block 0, but nothing orders this write before flags.cu:9
+  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them
+  thread 0 (unfilled, block 0, thread 0)
+    0: flags.cu:6: __global__ void receive(float* data, unsigned* flag, float* out) {   // reads 0.0 from data+8, its initial value
+  thread 32 (unfilled, block 0, thread 32)
+    0: flags.cu:6: __global__ void receive(float* data, unsigned* flag, float* out) {   // reads 0.0 from data+8, its initial value
+  thread 0 (unfilled, block 0, thread 0)
+  > 2: flags.cu:9: *out = *data;   // reads tile+128 of block 0, to which nothing has been written
+  thread 32 (unfilled, block 0, thread 32)
+  > 1: flags.cu:2: *data = 1.5f;   // writes 1 to tile+128 of block 0
+  --events=all shows all """),
+    # A barrier after the read does not help.
+    ("launch reads_first block 64 args data\n", "  flags.cu:9 in thread 32 writes tile+128 of block 0, but nothing orders this write before flags.cu:2\n  thread "),
+    ("memory late f32 uninitialised\nlaunch removed args late flag out\nlaunch slow args late flag\n", "  flags.cu:2 in thread 1 writes late, but nothing orders this write before flags.cu:9\n"),
+    # Nothing writes the memory, or the write does not race with the read: then there is nothing to show.
+    ("memory late f32 uninitialised\nlaunch removed args late flag out\n", "written to it\n  thread 0 (removed"),
+    ("memory late f32 uninitialised\nlaunch strong args late\nlaunch look args late\n", "written to it\n  --events=all"),
+    ("launch fills_late block 2 args out\n",
+     "  the arrival at flags.cu:3 comes before flags.cu:2, so the wait for bar of block 0 at flags.cu:7 does not order flags.cu:2 before flags.cu:9: move the arrival after flags.cu:2\n  thread "),
+    # The copy that writes the memory has not completed.
+    ("launch waits_never args data out\n", "  flags.cu:2 in thread 0 starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory: before the read, "
+     "wait for it with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++)\n  thread "),
+    ("launch waits_too_little block 2 args data out\n", "  flags.cu:2 in thread 1 starts a copy to tile+16 of block 0, but the copy has not completed when flags.cu:9 reads this memory; the wait at flags.cu:4 does not include this copy: "
+     "wait for it in thread 1 with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++), and add a barrier, such as __syncthreads(), between this wait and the read\n  thread "),
+    ("launch waits_alone block 2 args data out\n", "  flags.cu:2 in thread 1 starts a copy to tile+16 of block 0, but no barrier separates the wait for it at flags.cu:4 and flags.cu:9: add __syncthreads() between them\n  thread "),
+    ("launch waits_for_arrival block 2 args data out\n", "reads this memory: before the read, wait for the phase of the mbarrier in which the arrival at flags.cu:5 counts\n  thread "),
+    ("launch reads_early block 2 args data out\n", "  flags.cu:2 in thread 0 starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory: before the read, wait for the phase of the copy's mbarrier that expects the copy's bytes\n  thread "),
+    # A named barrier is named.
+    ("launch named_ring block 64 args out\n",
+     "  the arrival at named barrier 2 at flags.cu:7 comes before flags.cu:9, so the wait for named barrier 2 at flags.cu:4 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
+    # The flag's first write after the data is the one that should release them.
+    ("launch two_writes args data flag\nlaunch both args data flag out\n", """\
+  flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
+  thread 0 (two_writes, block 0, thread 0)
+  > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
+    1: flags.cu:3: *flag = 1;   // writes 1 to flag
+    2: flags.cu:5: }   // writes 2 to flag
+"""),
+    ("launch first_releases args data flag\nlaunch awaits_second args data flag out\n", "both are weak\n  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n  acquire in C++: "),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.

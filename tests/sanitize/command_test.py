@@ -302,6 +302,38 @@ st.relaxed.gpu.global.u32 [%rd1+8], %r3;
 E: ret;
 }
 """
+# The second warp releases the tile at a barrier before it reads it, and the first warp then fills it again.
+RELEASED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry released()
+{
+.shared .align 8 .b64 bar;
+.shared .align 16 .b8 tile[256];
+.reg .b32 %r<8>;
+.reg .pred %p<3>;
+mov.u32 %r1, %tid.x;
+and.b32 %r2, %r1, 31;
+shl.b32 %r2, %r2, 2;
+mov.u32 %r3, tile;
+add.u32 %r3, %r3, %r2;
+setp.gt.u32 %p1, %r1, 31;
+setp.ne.u32 %p2, %r1, 0;
+@!%p2 mbarrier.init.shared.b64 [bar], 32;
+@!%p1 st.shared.u32 [%r3], 1;
+bar.sync 0;
+@%p1 bra R;
+WAIT
+st.shared.u32 [%r3], 2;
+bra.uni E;
+R: ARRIVE
+ld.shared.u32 %r4, [%r3];
+st.shared.u32 [%r3+128], %r4;
+E: ret;
+}
+"""
+BY_NAMED = RELEASED.replace("WAIT", "bar.sync 2, 64;").replace("ARRIVE", "bar.arrive 2, 64;")
+BY_MBARRIER = RELEASED.replace("WAIT", "L: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;").replace("ARRIVE", "mbarrier.arrive.shared.b64 _, [bar];")
 NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel\n"
 # (launches of a kernel, the synchronization that is missing between two of their accesses)
 MISSING = [
@@ -315,6 +347,11 @@ MISSING = [
     ("source passed.ptx\nmemory x u32[4]\nlaunch passed block 2 args x\n",
      "both threads are in the same warp, and no barrier or release-acquire pair orders PTX line 13 and PTX line 19, which are in different branches, "
      r"so __syncthreads\(\) cannot be between them: if one thread passes the data to the other through a flag, write the flag with release and read it with acquire; otherwise, use a cuda::barrier, "),
+    ("source named.ptx\nlaunch released block 64\n", r"both threads are in the same block, and no barrier separates PTX line \d+ and PTX line \d+, which are in different branches, so __syncthreads\(\) cannot be between them: "
+     r"one thread must arrive at a named barrier after its access, and the other thread must wait for this arrival before its access; the arrival at PTX line \d+ comes before PTX line \d+" "\n"),
+    ("source mbarrier.ptx\nlaunch released block 64\n", r"both threads are in the same block, and no barrier separates PTX line \d+ and PTX line \d+, which are in different branches, so __syncthreads\(\) cannot be between them: "
+     r"one thread must arrive at an mbarrier \(cuda::barrier\) after its access, and the other thread must wait for this arrival before its access; "
+     r"if one thread arrives for its warp, __syncwarp\(\) must precede the arrival; the arrival at PTX line \d+ comes before PTX line \d+" "\n"),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
      r"both threads are in the same warp, and no barrier separates PTX line 21 and PTX line 18: add __syncthreads\(\) between them, "
      "after the thread that started the copy has waited for its completion .__syncwarp.. is enough only if all threads that share this memory are always in one warp.\n"),
@@ -326,6 +363,8 @@ def check_advice(folder, run, expect):
     (folder / "own.ptx").write_text(COPIED.replace("OTHER", ""))
     (folder / "passed.ptx").write_text(PASSED)
     (folder / "refilled.ptx").write_text(REFILLED)
+    (folder / "named.ptx").write_text(BY_NAMED)
+    (folder / "mbarrier.ptx").write_text(BY_MBARRIER)
     (folder / "other.ptx").write_text(COPIED.replace("OTHER", "xor.b32 %r2, %r2, 16;\nadd.u32 %r4, %r3, %r2;"))
     for text, missing in MISSING:
         (folder / "missing.scenario").write_text(text)

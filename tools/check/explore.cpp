@@ -166,13 +166,15 @@ class explorer {
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
   [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
+  /// Returns whether only one continuation of each execution is explored.
+  [[nodiscard]] bool on_one_path() const noexcept { return at_random() || early_read_ != nullptr; }
   [[nodiscard]] bool merges_updates() const noexcept { return options_.merge_updates && !at_random() && !state_.copies; }
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
   /// Removes the last iteration of a thread that waits although later values exist. In a replay, only the thread whose turn it
   /// is can be chosen. Returns whether there was such a thread.
   [[nodiscard]] bool wake(const graph& g) {
-    const int turn = replays() ? order_.turn() : -1;
+    const int turn = replays() && early_read_ == nullptr ? order_.turn() : -1;
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
       if (turn >= 0 && t != turn) {
         continue;
@@ -244,13 +246,16 @@ class explorer {
                     "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
                         " MiB of stack or " + std::to_string(options_.most_memory >> 20U) +
                         " MiB of memory: use fewer threads or rounds");
-    } else if (at_random() && wake(g)) {
+    } else if (early_read_ != nullptr && late_events_++ >= most_late_events) {
       return;
-    } else if (const int t = replays()     ? order_.of(g, replayed_choice_)
-                             : at_random() ? next_.any_of(g, [this](int of) { return chosen(of); })
-                                           : next_.of(g);
+    } else if (on_one_path() && wake(g)) {
+      return;
+    } else if (const int t = early_read_ != nullptr ? next_.before_copies(g)
+                             : replays()            ? order_.of(g, replayed_choice_)
+                             : at_random()          ? next_.any_of(g, [this](int of) { return chosen(of); })
+                                                    : next_.of(g);
                t < 0) {
-      if (t != replayed_order::over) {
+      if (t != replayed_order::over && early_read_ == nullptr) {
         complete(g);
       }
     } else if (model::count_of(model::at(g.threads, t).events) >= options_.most_events_of_one &&
@@ -330,6 +335,8 @@ class explorer {
       if (i == mixed) {
         if (bytes_.mixed_value(g, e, i)) {
           take_read(g, e, s);
+        } else {
+          look_for_late_write(g, e);
         }
       } else if (build_.read_from(g, e, model::at(model::at(g.order, first.location), i))) {
         if (e.update != 0 && e.mbarrier == mbarrier_op::none) {
@@ -337,6 +344,8 @@ class explorer {
         }
         buffering_.look_for_late_acquire(g, e);
         take_read(g, e, s);
+      } else {
+        look_for_late_write(g, e);
       }
       if (k != 0) {
         state_.arena.release(mark);
@@ -355,9 +364,9 @@ class explorer {
   /// Adds to `places` the positions in coherence of the writes that a read may take its value from, newest first. In random
   /// mode, adds only one of them: the newest one for read-modify-writes and for half of the other reads.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
-    if (replays()) {
+    if (replays() && early_read_ == nullptr) {
       places.push_back(newest);
-    } else if (at_random()) {
+    } else if (at_random() && early_read_ == nullptr) {
       places.push_back(r.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1));
     } else if (r.update != 0) {
       places.push_back(newest);
@@ -372,6 +381,7 @@ class explorer {
         }
       }
     }
+    places.resize(early_read_ != nullptr ? std::min<std::size_t>(places.size(), 1) : places.size());
   }
 
   /// Adds a read whose source has been chosen, and explores all continuations of the execution. `also` is a write that is added
@@ -390,7 +400,7 @@ class explorer {
     const bool in_order = g.fences_in_order;
     const bool is_possible = races_.consistent(g, found, {&e, also});
     if (is_possible && !e.unwritten && healthy(g, e.thread)) {
-      if (!at_random() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
+      if (!on_one_path() && (waits_for_the_past(g, e.thread) || looks_again(g, e) || fails_by_the_past(g, e))) {
         ++state_.result.counts.blocked;
       } else {
         visit(g);
@@ -402,8 +412,61 @@ class explorer {
     run.events.pop_back();
     if (is_possible && e.unwritten) {
       state_.report_unwritten_at(g, e.thread, e.address);
+      look_for_late_write(g, e);
     }
     state_.arena.release(mark);
+  }
+
+  // ---- reads of memory that was never written
+
+  /// Examines read `e`, which is not in the graph, after it may have been reported as a read of memory that was never written.
+  /// Follows one continuation of the execution in which the read's thread executes nothing else. If a write then races with the
+  /// read, nothing orders that write before the read: the finding then shows the continuation and blames both accesses.
+  void look_for_late_write(graph& g, const graph_event& e) {
+    if (state_.result.found.status != check_status::uninitialised) {
+      return;
+    }
+    next_.leave_out(e.thread);
+    if (early_read_ != nullptr) {  // another thread also reads too early
+      state_.result.found = {};
+      visit(g);
+      return;
+    }
+    check_result result = state_.result;
+    const replayed_schedule* const replayed = std::exchange(state_.replayed, nullptr);
+    buffering_.stop();
+    state_.result.found = {};
+    early_read_ = &e;
+    thread_run& run = model::at(g.threads, e.thread);
+    run.events.push_back(&e);
+    run.states.push_back(run.states.back());
+    model::at(g.reads, e.location).push_back(&e);
+    visit(g);
+    model::at(g.reads, e.location).pop_back();
+    run.states.pop_back();
+    run.events.pop_back();
+    blame_late_write(result.found, e);
+    early_read_ = nullptr;
+    state_.replayed = replayed;
+    state_.result = std::move(result);
+  }
+
+  /// If the continuation after read `e` ended with a race between the read and a write, replaces the execution of `f`, the
+  /// finding about the read, with this continuation.
+  void blame_late_write(finding& f, const graph_event& e) {
+    std::vector<trace_event>& events = state_.result.found.events;
+    const auto read = std::ranges::find_if(
+        events, [&](const trace_event& o) { return o.blamed && o.thread == e.thread && o.number == e.number; });
+    const auto write = std::ranges::find_if(
+        events, [&](const trace_event& o) { return o.blamed && (o.thread != e.thread || o.number != e.number); });
+    if (state_.result.found.status != check_status::race || read == events.end() || write == events.end()) {
+      return;
+    }
+    read->what = "reads " + place_text(state_.checked, e.address) + ", to which nothing has been written";
+    std::rotate(write, write + 1, events.end());  // the write was added last
+    f.events = std::move(events);
+    f.waiting = std::move(state_.result.found.waiting);
+    f.thread = -1;
   }
 
   /// Returns the threads that wait together with thread `t` in a loop, including `t`. The result is empty if `t` does not wait.
@@ -524,7 +587,7 @@ class explorer {
         }
         g.fences_in_order = in_order;
       });
-      if (!at_random()) {
+      if (!on_one_path()) {
         change_reads(g, e);
       }
     }
@@ -543,7 +606,7 @@ class explorer {
     if (w.rmw && !replays()) {
       least = most = state_.rules.place_read(g, *w.partner) + 1;
     }
-    for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
+    for (int at = most; at >= (on_one_path() ? most : least) && !state_.stopped(); --at) {
       // no write may be placed between the read and the write of another read-modify-write
       if (at < size && model::at(order(), at)->rmw && state_.rules.place_read(g, *model::at(order(), at)->partner) == at - 1) {
         continue;
@@ -666,6 +729,9 @@ class explorer {
 
   /// If an unknown value decides whether a thread executes its next instruction, explores both cases.
   void add_choice(graph& g, int t) {
+    if (early_read_ != nullptr) {
+      return;  // the finding would hold only for one of the choices
+    }
     const int first = replays() ? (replayed_choice_ != 0 ? 0 : 1) : at_random() ? chosen(2) : 0;
     for (int way = first; way < (at_random() ? first + 1 : 2) && !state_.stopped(); ++way) {
       const stack_arena::mark mark = state_.arena.here();
@@ -689,7 +755,7 @@ class explorer {
     std::vector<std::uint64_t> choices = state_.points.at_active_mask(g, t, at_random(), wrong);
     if (choices.empty()) {
       state_.report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
-    } else if (at_random()) {
+    } else if (on_one_path()) {
       choices = {model::at(choices, chosen(model::count_of(choices)))};
     }
     for (std::size_t k = 0; k < choices.size() && !state_.stopped(); ++k) {
@@ -721,7 +787,7 @@ class explorer {
     run.events.push_back(&e);
     run.states.push_back(model::at(state_.machines, e.thread).step(s, seen));
     if (healthy(g, e.thread) && (!check || races_.consistent(g, {}, {&e, nullptr}))) {
-      if (!at_random() && waits_for_the_past(g, e.thread)) {
+      if (!on_one_path() && waits_for_the_past(g, e.thread)) {
         ++state_.result.counts.blocked;
       } else {
         visit(g);
@@ -773,6 +839,9 @@ class explorer {
   bool reads_unused_once_ = false;
   std::vector<int> keep_{};
   std::vector<int> alone_{};
+  static constexpr std::uint64_t most_late_events = 10'000;  ///< the maximum number of events after a read that is too early
+  const graph_event* early_read_ = nullptr;  ///< a read of memory that was never written, while its continuation is followed
+  std::uint64_t late_events_ = 0;
   std::uintptr_t stack_begin_ = 0;
 };
 

@@ -14,6 +14,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace membar::check::detail {
@@ -74,6 +76,22 @@ class next_thread {
     return is_ready(g, t) && is_met(g, t);
   }
 
+  /// From now on, does not choose thread `t`.
+  void leave_out(int t) { left_out_.insert(t); }
+
+  /// Like `of`, but chooses a thread that performs asynchronous operations only if no other thread can continue.
+  [[nodiscard]] int before_copies(const graph& g) {
+    if (const int t = amid_rmw(g); t >= 0) {
+      return t;
+    }
+    for (int t = 0; t < state_.count(); ++t) {
+      if (model::at(state_.checked.threads, t).copies_of < 0 && may_be(g, t) && !waiting_together::has_come_back(g, t)) {
+        return t;
+      }
+    }
+    return of(g);
+  }
+
   /// Returns the thread that is between the read and the write of a read-modify-write, or -1 if there is none.
   [[nodiscard]] int amid_rmw(const graph& g) {
     for (int t = 0; t < state_.count(); ++t) {
@@ -108,7 +126,8 @@ class next_thread {
 
  private:
   [[nodiscard]] bool is_ready(const graph& g, int t) {
-    return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
+    return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t) &&
+           left_out_.count(t) == 0;
   }
 
   /// Returns whether a ready thread can continue immediately: it is not at a barrier or wait, or everything that it waits for
@@ -181,6 +200,7 @@ class next_thread {
   const synchronization_events& synchronization_;
   waiting_together& together_;
   std::vector<std::pair<sync_points::waiting, bool>> asked_{};
+  std::set<int> left_out_{};
 };
 
 }  // namespace membar::check::detail

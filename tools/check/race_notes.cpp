@@ -4,6 +4,7 @@
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/race_notes.hpp>
+#include <check/sync_points.hpp>
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
@@ -50,6 +51,9 @@ class synchronization {
         }
       }
     }
+    for (std::size_t n = 0; n < values_.size(); ++n) {
+      values_[n].publication = publications_of(before(n), *values_[n].write).front();
+    }
     return {first_, second_, values_};
   }
 
@@ -64,6 +68,29 @@ class synchronization {
     }
     if (!values_.empty() && !(first_->event.strong && second_->event.strong)) {
       add_handover();
+    }
+    return std::move(notes_);
+  }
+
+  /// Explains a read of memory that was never written, if the finding shows a write that comes too late.
+  [[nodiscard]] std::vector<std::string> notes_of_early_read() {
+    if (blamed_ != 2) {
+      return {};
+    }
+    if (first_->event.kind != event_kind::write) {
+      std::swap(first_, second_);
+    }
+    const trace_event& start = start_of(*first_);
+    const std::string in_thread = " in thread " + std::to_string(start.thread);
+    if (&start != first_) {
+      add_unfinished_copy(start, in_thread);
+      return std::move(notes_);
+    }
+    notes_.push_back(place(*first_) + in_thread + " writes " + place_text(program_, first_->event.address) +
+                     ", but nothing orders this write before " + place(*second_));
+    if (is_within_block() && !is_copy(*second_) && !add_misplaced_arrival() &&
+        (leads_to(*first_, *second_) || !leads_to(*second_, *first_))) {
+      add_barrier_of_block();
     }
     return std::move(notes_);
   }
@@ -101,6 +128,65 @@ class synchronization {
     }
   }
 
+  /// Returns how a thread waits for a copy that it has started, as the object of "wait for the copy".
+  [[nodiscard]] static std::string wait_for(const instruction& copy) {
+    return copy.group == async_group::copies ? " with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++)"
+           : copy.group == async_group::bulk ? " with cp.async.bulk.wait_group"
+           : copy.group == async_group::products ? " with wgmma.wait_group"
+                                                 : "";
+  }
+
+  /// Adds a note about the copy that performs the write, is started at `start`, and may be incomplete when it is read.
+  void add_unfinished_copy(const trace_event& start, const std::string& in_thread) {
+    const bool same_thread = issuer_of(program_, second_->thread) == start.thread;
+    const bool same_block = in_one_block(start, start_of(*second_));
+    const std::string copy =
+        place(start) + in_thread + " starts a copy to " + place_text(program_, first_->event.address) + ", but ";
+    if (const instruction* const wait = wait_that_includes(start); wait != nullptr) {
+      const std::string at = "the wait for it at " + place_of(program_, start.thread, *wait);
+      notes_.push_back(
+          copy + (same_block ? "no barrier separates " + at + " and " + place(*second_) + ": add __syncthreads() between them"
+                             : "nothing orders " + at + " before " + place(*second_)));
+      return;
+    }
+    const trace_event* passed = nullptr;  // the last wait for copies of this kind
+    const trace_event* arrival = nullptr;
+    for (const trace_event& e : finding_.events) {
+      const bool follows = e.thread == start.thread && e.number > start.number;
+      passed = follows && e.event.kind == event_kind::group_wait && e.at->group == start.at->group && !e.at->reads_only
+                   ? &e
+                   : passed;
+      arrival = follows && e.event.kind == event_kind::issue && e.at->copies == copy_kind::arrival ? &e : arrival;
+    }
+    std::string remedy =
+        (same_thread ? "before the read, wait for it" : "wait for it in thread " + std::to_string(start.thread)) +
+        wait_for(*start.at) +
+        (same_thread  ? ""
+         : same_block ? ", and add a barrier, such as __syncthreads(), between this wait and the read"
+                      : ", and synchronize with the reading thread between this wait and the read");
+    if (start.at->completes == model::completion::mbarrier) {
+      remedy = "before the read, wait for the phase of the copy's mbarrier that expects the copy's bytes";
+    } else if (arrival != nullptr) {
+      remedy = "before the read, wait for the phase of the mbarrier in which the arrival at " + place(*arrival) + " counts";
+    }
+    notes_.push_back(copy + "the copy has not completed when " + place(*second_) + " reads this memory" +
+                     (passed == nullptr ? "" : "; the wait at " + place(*passed) + " does not include this copy") + ": " +
+                     remedy);
+  }
+
+  /// Returns the wait for a group of copies in which the thread that started a copy waits for this copy, or null if the thread
+  /// does not wait for it. A thread that waits for a group waits for its oldest copies first.
+  [[nodiscard]] const instruction* wait_that_includes(const trace_event& start) const {
+    const instruction* const at = model::at(finding_.waiting, start.thread);
+    const bool is_oldest = std::ranges::none_of(finding_.events, [&](const trace_event& e) {
+      return e.thread == start.thread && e.number < start.number && e.event.kind == event_kind::issue &&
+             model::at(finding_.waiting, e.event.starts) != nullptr;
+    });
+    return at != nullptr && at->code == op::async_wait && at->group == start.at->group && !at->reads_only && is_oldest
+               ? at
+               : nullptr;
+  }
+
   /// Adds a note about the barrier that is missing between two accesses of a block.
   void add_barrier_of_block() {
     const std::string both = std::string("both threads are in the same ") + (in_one_warp(*first_, *second_) ? "warp" : "block");
@@ -124,9 +210,7 @@ class synchronization {
         "read it with acquire; otherwise, ";
     if (!forward && !backward) {
       notes_.push_back(missing + ", which are in different branches, so __syncthreads() cannot be between them" +
-                       (may_pass_flag ? by_flag : ": ") +
-                       "use a cuda::barrier, on which one thread arrives after its access and the other thread waits before "
-                       "its access");
+                       (may_pass_flag ? by_flag : ": ") + split_barrier());
       return;
     }
     notes_.push_back(missing + (may_pass_flag ? by_flag : ": ") + "add __syncthreads() between them" +
@@ -134,6 +218,41 @@ class synchronization {
                      (in_one_warp(*first_, *second_)
                           ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
                           : ""));
+  }
+
+  /// Says which barrier can separate two accesses in different branches: one on which threads arrive without waiting.
+  [[nodiscard]] std::string split_barrier() const {
+    const auto uses = [&](const auto& matches) {
+      return std::ranges::any_of(context_of(*first_).kernel->code, matches) ||
+             std::ranges::any_of(context_of(*second_).kernel->code, matches);
+    };
+    const bool named = uses([](const instruction& i) { return i.code == op::block_arrive; });
+    const bool mbarrier = uses([](const instruction& i) { return arrives(i.mbarrier); });
+    if (!named && !mbarrier) {
+      return "use a cuda::barrier, on which one thread arrives after its access and the other thread waits before its access";
+    }
+    const std::string early = early_arrival_in_code(*first_) + early_arrival_in_code(*second_);
+    return std::string("one thread must arrive at ") + (named ? "a named barrier" : "") + (named && mbarrier ? " or " : "") +
+           (mbarrier ? "an mbarrier (cuda::barrier)" : "") +
+           " after its access, and the other thread must wait for this arrival before its access" +
+           (mbarrier ? "; if one thread arrives for its warp, __syncwarp() must precede the arrival" : "") + early;
+  }
+
+  /// If the code of access `e` follows an arrival at a barrier and no wait is between them, says so. Otherwise, returns an empty
+  /// string.
+  [[nodiscard]] std::string early_arrival_in_code(const trace_event& e) const {
+    const std::vector<instruction>& code = context_of(e).kernel->code;
+    for (std::int32_t pc = pc_of(e) - 1; pc >= 0 && !is_copy(e); --pc) {
+      const instruction& i = model::at(code, pc);
+      if (i.code == op::block_barrier || i.mbarrier == mbarrier_op::test || leaves(i.code)) {
+        break;
+      }
+      if (i.code == op::block_arrive || arrives(i.mbarrier)) {
+        const std::string at = place_of(program_, issuer_of(program_, e.thread), i);
+        return at == place(e) ? "" : "; the arrival at " + at + " comes before " + place(e);
+      }
+    }
+    return "";
   }
 
   /// Says on which side of an asynchronous copy a barrier between the accesses must be. `forward` and `backward` are whether the
@@ -202,26 +321,52 @@ class synchronization {
     return passed != 0 && passed <= phases / 2;
   }
 
-  /// Adds a note if an mbarrier is meant to order the accesses, but the arrival does not follow the first access. Returns
-  /// whether it did.
+  /// Adds a note if an mbarrier or a named barrier is meant to order the accesses, but the arrival does not follow the first
+  /// access. Returns whether it did.
   [[nodiscard]] bool add_misplaced_arrival() {
-    for (const bool own : {true, false}) {
-      for (const auto& [x, y] : {std::pair(first_, second_), std::pair(second_, first_)}) {
-        const auto [arrival, wait] = arrival_for(*x, *y, own);
-        if (arrival == nullptr) {
-          continue;
+    const auto add = [&](const auto& arrivals) {
+      return arrivals(*first_, *second_) || (finding_.status == check_status::race && arrivals(*second_, *first_));
+    };
+    return add([&](const trace_event& x, const trace_event& y) { return add_early_arrival(x, y, arrival_for(x, y, true)); }) ||
+           add([&](const trace_event& x, const trace_event& y) { return add_early_arrival(x, y, named_arrival_for(x, y)); }) ||
+           add([&](const trace_event& x, const trace_event& y) { return add_early_arrival(x, y, arrival_for(x, y, false)); });
+  }
+
+  /// Adds a note about an arrival that does not follow access `x`, and the wait for it that precedes access `y`, unless the
+  /// arrival is null. Returns whether it did.
+  [[nodiscard]] bool add_early_arrival(const trace_event& x, const trace_event& y,
+                                       const std::pair<const trace_event*, const trace_event*>& found) {
+    const auto [arrival, wait] = found;
+    if (arrival == nullptr) {
+      return false;
+    }
+    const bool named = arrival->event.kind == event_kind::barrier;
+    const std::string barrier = named ? "named barrier " + std::to_string(sync_points::number_of(arrival->event.sync_point))
+                                      : place_text(program_, wait->event.address);
+    const std::string at = "the arrival at " + (named ? barrier + " at " : "") + place(*arrival);
+    notes_.push_back(pc_of(*arrival) < pc_of(x)
+                         ? at + " comes before " + place(x) + ", so the wait for " + barrier + " at " + place(*wait) +
+                               " does not order " + place(x) + " before " + place(y) + ": move the arrival after " + place(x)
+                         : at + " is performed on behalf of its warp, and no barrier orders " + place(x) +
+                               " in the other threads before it: add __syncwarp() between them");
+    return true;
+  }
+
+  /// Returns the last arrival at a named barrier that the thread of access `x` performs too early, before `x`, and the wait at
+  /// this barrier that precedes access `y`. Returns null pointers if there is no such arrival.
+  [[nodiscard]] std::pair<const trace_event*, const trace_event*> named_arrival_for(const trace_event& x,
+                                                                                    const trace_event& y) const {
+    std::pair<const trace_event*, const trace_event*> result;
+    for (const trace_event* a : arrivals(x, true)) {
+      for (const trace_event* w : arrivals(start_of(y), true)) {
+        const bool meets =
+            w->at->code == op::block_barrier && w->event.sync_point == a->event.sync_point && w->event.turn == a->event.turn;
+        if (!is_copy(x) && a->at->code == op::block_arrive && is_too_early(*a, x) && meets) {
+          result = {a, w};
         }
-        const std::string at = "the arrival at " + place(*arrival);
-        notes_.push_back(pc_of(*arrival) < pc_of(*x)
-                             ? at + " comes before " + place(*x) + ", so the wait for " +
-                                   place_text(program_, wait->event.address) + " at " + place(*wait) + " does not order " +
-                                   place(*x) + " before " + place(*y) + ": move the arrival after " + place(*x)
-                             : at + " is performed on behalf of its warp, and no barrier orders " + place(*x) +
-                                   " in the other threads before it: add __syncwarp() between them");
-        return true;
       }
     }
-    return false;
+    return result;
   }
 
   /// Returns the last arrival at an mbarrier that is meant to release access `x`, and the wait for it that precedes access `y`.
@@ -403,7 +548,7 @@ class synchronization {
       const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;
-        values_ = {{&w, &r}};
+        values_ = {{&w, &r, &w}};
       }
     }
   }
@@ -458,7 +603,7 @@ class synchronization {
     for (const trace_event& r : finding_.events) {
       const trace_event* const w = source_of(r);
       if (w != nullptr && w->thread != r.thread && w->event.strong && r.event.strong && !is_copy(*w) && !is_copy(r)) {
-        result.push_back({w, &r});
+        result.push_back({w, &r, w});
       }
     }
     return result;
@@ -515,20 +660,23 @@ class synchronization {
     return result;
   }
 
+  /// Returns the event that precedes the write of a value in the handover: the first access, or the read of the previous value.
+  [[nodiscard]] const trace_event& before(std::size_t n) const { return n == 0 ? *first_ : *values_[n - 1].read; }
+
   /// Says what is missing in the handover.
   void add_handover() {
     for (std::size_t n = 0; n < values_.size(); ++n) {
-      const auto& [write, read] = values_[n];
+      const auto& [write, read, publication] = values_[n];
       // A read-modify-write continues the release sequence of the value that it reads, even if it is relaxed.
       const bool continues = n > 0 && updates(*values_[n - 1].read, *write);
       const bool is_continued = n + 1 < values_.size() && updates(*read, *values_[n + 1].write);
-      const bool releases = look_at_writer(n == 0 ? *first_ : *values_[n - 1].read, *write, *read, continues);
+      const bool releases = look_at_writer(before(n), publications_of(before(n), *write), *read, continues);
       const bool acquires =
           look_at_reader(*write, *read, n + 1 == values_.size() ? *second_ : *values_[n + 1].write, is_continued);
-      const bool neither = !releases && !acquires && write->at == read->at;
+      const bool neither = !releases && !acquires && publication->at == read->at;
       if (!releases) {
-        add_remedy(*write, *read,
-                   neither || orders(*write, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
+        add_remedy(*publication, *read,
+                   neither || orders(*publication, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
       }
       if (!acquires) {
         add_remedy(*read, *write,
@@ -542,24 +690,51 @@ class synchronization {
     return read.event.rmw && write.event.rmw && read.thread == write.thread && read.number + 1 == write.number;
   }
 
-  /// Returns whether a flag's write releases what precedes it from `data` on, assuming that no barrier of the block is missing.
-  /// Otherwise, adds a note. `read` reads the flag. If `continues` is set, the write does not need to release.
-  [[nodiscard]] bool look_at_writer(const trace_event& data, const trace_event& write, const trace_event& read,
-                                    bool continues) {
-    const trace_event* from = &data;
-    if (write.thread != data.thread) {
-      const auto met = barriers(data, write);
-      if (!met.empty()) {
-        from = met.front().second;
-      } else {
-        notes_.push_back(place(write) + " writes " + place_text(program_, write.event.address) +
-                         " on behalf of its block, and no barrier orders " + place(data) + " in the other threads before it" +
-                         missing_barrier(write, true));
-        return true;
+  /// Returns the event of `write`'s thread from which on `data` precedes the thread's events: `data` itself, or the thread's
+  /// arrival at a barrier of the block. Returns null if no barrier orders `data` before `write`.
+  [[nodiscard]] const trace_event* start_after(const trace_event& data, const trace_event& write) const {
+    if (write.thread == data.thread) {
+      return &data;
+    }
+    const auto met = barriers(data, write);
+    return met.empty() ? nullptr : met.front().second;
+  }
+
+  /// Returns the strong writes to the flag that `write`'s thread performs after `data`, up to `write`. A read of `write`
+  /// synchronizes with each of them that releases, so the first one is the one that should release `data`. Source: PTX ISA,
+  /// "Release pattern".
+  [[nodiscard]] std::vector<const trace_event*> publications_of(const trace_event& data, const trace_event& write) const {
+    std::vector<const trace_event*> result;
+    const trace_event* const from = start_after(data, write);
+    for (const trace_event& e : finding_.events) {
+      const bool is_between = from != nullptr && e.thread == write.thread && e.number > from->number && e.number < write.number;
+      if (is_between && e.event.kind == event_kind::write && e.event.strong && e.event.address == write.event.address &&
+          e.event.bytes == write.event.bytes) {
+        result.push_back(&e);
       }
     }
+    result.push_back(&write);
+    return result;
+  }
+
+  /// Returns whether a flag's writes, the last of which is read, release what precedes them from `data` on, assuming that no
+  /// barrier of the block is missing. Otherwise, adds a note. `read` reads the flag. If `continues` is set, the writes do not
+  /// need to release.
+  [[nodiscard]] bool look_at_writer(const trace_event& data, const std::vector<const trace_event*>& writes,
+                                    const trace_event& read, bool continues) {
+    const trace_event& write = *writes.back();
+    const trace_event* const from = start_after(data, write);
+    if (from == nullptr) {
+      notes_.push_back(place(write) + " writes " + place_text(program_, write.event.address) +
+                       " on behalf of its block, and no barrier orders " + place(data) + " in the other threads before it" +
+                       missing_barrier(write, true));
+      return true;
+    }
+    const bool releases = std::ranges::any_of(writes, [&](const trace_event* w) {
+      return w->event.releases && scope_gap(program_, w->thread, w->event.scope, read.thread).empty();
+    });
     return has_scope("written", write, read) &&
-           look_for_fence(*from, write, write.event.releases || continues, true, write, data, read.thread);
+           look_for_fence(*from, write, releases || continues, true, *writes.front(), data, read.thread);
   }
 
   /// Like `look_at_writer`, for the flag's read, which must acquire for what follows it up to `data`.
@@ -611,9 +786,9 @@ class synchronization {
     }
     notes_.push_back(place_text(program_, flag.event.address) + " is " + (releases ? "written" : "read") + " at " +
                      place(flag) + (releases ? " without a release" : " without an acquire") +
-                     (narrow.empty()
-                          ? ", and there is no fence between it and " + place(data) + misplaced_fence(from, to, releases)
-                          : narrow));
+                     (narrow.empty() ? ", and there is no fence between it and " + place(data) +
+                                           misplaced_fence(from, releases ? flag : to, releases)
+                                     : narrow));
     return false;
   }
 
@@ -706,10 +881,12 @@ handover handover_of(const program& whole, const finding& f) {
 }
 
 std::vector<std::string> race_notes(const program& launched, const finding& f) {
-  if (f.status != check_status::race) {
+  const bool early = f.status == check_status::uninitialised;
+  if (f.status != check_status::race && !early) {
     return {};
   }
-  return synchronization(whole_program(launched, f), f).notes();
+  synchronization found(whole_program(launched, f), f);
+  return early ? found.notes_of_early_read() : found.notes();
 }
 
 std::vector<std::string> access_notes(const program& launched, const finding& f) {

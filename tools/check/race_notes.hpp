@@ -16,6 +16,8 @@ using namespace ptx;
 struct passed_value {
   const trace_event* write = nullptr;
   const trace_event* read = nullptr;
+  /// the first strong write to the same location with which the data can be released: `write`, or an earlier write of its thread
+  const trace_event* publication = nullptr;
 };
 
 /// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the
@@ -33,9 +35,10 @@ struct handover {
 
 /// Explains a race with a handover between its accesses. Returns sentences that say whether the handover's writes release,
 /// whether its reads acquire, whether a fence is in the wrong place or has too narrow a scope, and whether a barrier of the block
-/// is missing. For a race within a block without a handover, returns a sentence about an arrival at an mbarrier that does not
-/// follow the access, or about the missing barrier. Returns nothing if only a proxy fence is missing, and nothing for other
-/// findings.
+/// is missing. For a race within a block without a handover, returns a sentence about an arrival at a barrier that does not
+/// follow the access, or about the missing barrier. Also explains a read of memory that was never written, if the finding shows
+/// a write that nothing orders before the read. Returns only the place of the proxy fence if only a proxy fence is missing, and
+/// nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has

@@ -140,10 +140,12 @@ class shown_events {
   }
 
   void choose() {
-    const bool fill = asked_ || finding_.status != check::check_status::race;
     std::map<int, int> limits;  // the threads with relevant events; each is shown up to its limit
     std::set<int> represented;  // the threads whose events are shown only if the user asks for more events
     const auto blamed = std::count_if(finding_.events.begin(), finding_.events.end(), [](const auto& e) { return e.blamed; });
+    const bool two_accesses =
+        finding_.status == check::check_status::race || (finding_.status == check::check_status::uninitialised && blamed != 0);
+    const bool fill = asked_ || !two_accesses;
     most_ = std::max(most_, static_cast<std::uint64_t>(blamed));
     for (std::size_t k = 0; k < finding_.events.size(); ++k) {
       const check::trace_event& e = finding_.events[k];
@@ -179,6 +181,9 @@ class shown_events {
     }
     const check::handover h = check::handover_of(program_, finding_);
     for (const check::passed_value& value : h.values) {
+      if (value.publication != value.write) {
+        add(place(value.publication->thread, value.publication->number));
+      }
       if (h.values.size() > 1 || value.write->thread != h.first->thread || value.read->thread != h.second->thread) {
         add(place(value.write->thread, value.write->number));
         add(place(value.read->thread, value.read->number));
