@@ -254,7 +254,9 @@ TEST(tensor_maps, of_a_scenario_are_checked) {
   EXPECT_NE(message("dims 16 8 strides 64 box 8 4 swizzle 48").find("expected none, 32, 64 or 128"), std::string::npos);
   EXPECT_NE(message("dims 16 8 strides 64 box 8 4 fill ones").find("'ones' is not a fill: expected zeros or nan"),
             std::string::npos);
-  EXPECT_NE(message("dims 16 8 strides 64 box 8 4 colour 3").find("'colour' is not expected here"), std::string::npos);
+  EXPECT_NE(
+      message("dims 16 8 strides 64 box 8 4 colour 3").find("'colour' is not a field of a tensor map: expected type, dims"),
+      std::string::npos);
 }
 
 }  // namespace
