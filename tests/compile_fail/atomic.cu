@@ -4,6 +4,8 @@
 #include <membar/atomic.cuh>
 #include <membar/cache_hint.cuh>
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda/atomic>
 
 using namespace membar;
@@ -263,23 +265,54 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
 }
 
 // A value that the object's type may be unable to represent.
+enum small_set { first = 1, last = 300 };
+enum large_set : long long { far = 1LL << 40 };
+
 __global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
   const atomic_ref<unsigned, thread_scope::device> n(*object);
-  // expect: this value is wider than the object and is not a constant expression: cast it to the object's type
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the object's type
   REFUSED(a_variable_that_is_wider_is_not_added, n.add(wide, relaxed));
   n.add(static_cast<unsigned>(wide), relaxed);
-  // expect: this value is wider than the object and is not a constant expression: cast it to the object's
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the object's
   REFUSED(a_variable_that_is_wider_is_not_stored, owned->store(wide, relaxed));
   owned->store(7ULL, relaxed);
-  // expect: this value is wider than the object and is not a constant expression: cast it to the
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the
   REFUSED(a_fraction_is_not_cut_off, n.fetch_max(real, relaxed));
   n.fetch_max(4.0, relaxed);
-  // expect: the_object_does_not_hold_this_constant
+  // expect: cast_this_value_unless_it_is_a_constant_that_the_object_can_hold
   REFUSED(a_constant_fits_the_object, n.exchange(1LL << 32, relaxed));
   n.exchange(1LL << 31, relaxed);
-  // expect: constant
+  // expect: cast_this_value_unless_it_is_a_constant_that_the_object_can_hold
   REFUSED(a_wider_result_is_not_cut, n.fetch_add(wide + 1, relaxed));
   n.fetch_add(static_cast<unsigned>(wide + 1), relaxed);
+}
+__global__ void wide_enumerations(unsigned char* object, unsigned* other, small_set member, large_set wide) {
+  const atomic_ref<unsigned char, thread_scope::device> byte(*object);
+  const atomic_ref<unsigned, thread_scope::device> n(*other);
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a
+  REFUSED(a_variable_of_a_wider_enumeration_is_not_cut, byte.store(member, relaxed));
+  n.store(member, relaxed);
+  // expect: the object cannot hold every value of this argument's type, and the argument is not
+  REFUSED(a_variable_of_an_enumeration_of_64_bits_is_not_cut, n.add(wide, relaxed));
+  n.add(static_cast<unsigned>(wide), relaxed);
+  // expect: cast_this_value_unless_it_is_a_constant_that_the_object_can_hold
+  REFUSED(an_enumerator_fits_the_object, byte.store(last, relaxed));
+  byte.store(first, relaxed);
+  // expect: cast_this_value_unless_it_is_a_constant_that_the_object_can_hold
+  REFUSED(a_far_enumerator_fits_the_object, n.exchange(far, relaxed));
+  byte.exchange(7, relaxed);
+}
+__global__ void wide_extended_types(unsigned* object, __int128 wide, __half real, __nv_bfloat16 short_real) {
+  const atomic_ref<unsigned, thread_scope::device> n(*object);
+  // expect: the object cannot hold every value of this argument's type, and the argument is
+  REFUSED(a_variable_of_128_bits_is_not_cut, n.store(wide, relaxed));
+  n.store(static_cast<unsigned>(wide), relaxed);
+  // expect: the object cannot hold every value of this argument's type, and the argument
+  REFUSED(a_half_is_not_cut, n.add(real, relaxed));
+  n.add(static_cast<unsigned>(real), relaxed);
+  // expect: the object cannot hold every value of this argument's type, and the
+  REFUSED(a_bfloat16_is_not_cut, n.add(short_real, relaxed));
+  n.add(static_cast<unsigned>(short_real), relaxed);
 }
 
 __global__ void conversions(int* object) {

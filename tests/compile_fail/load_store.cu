@@ -70,13 +70,13 @@ __global__ void orders(int* p, int* out, volatile int* shared_flag, const int* c
 
 // A value that the object's type may be unable to represent.
 __global__ void wide_values(int* p, unsigned char* byte, long long wide, float real) {
-  // expect: this value is wider than the object and is not a constant expression: cast it to the object's type
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the object's type
   REFUSED(a_variable_that_is_wider_is_not_stored, store<thread_scope::device>(p, wide, release));
   store<thread_scope::device>(p, static_cast<int>(wide), release);
-  // expect: this value is wider than the object and is not a constant expression: cast it to the object's
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the object's
   REFUSED(a_fraction_is_not_cut_off, store<thread_scope::device>(p, real, release));
   store<thread_scope::device>(p, 4.0, release);
-  // expect: this value is wider than the object and is not a constant expression: cast it to the
+  // expect: the object cannot hold every value of this argument's type, and the argument is not a constant expression: cast it to the
   REFUSED(a_weak_store_does_not_truncate, store_weak(byte, *p));
   store_weak(byte, 7, l1::evict_first);
 }
