@@ -358,6 +358,58 @@ MISSING = [
 ]
 
 
+# Thread 0 starts a copy, and thread 1 stores to a word that the copy accesses, concurrently.
+SIZED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry sized(.param .u64 p)
+{
+.shared .align 8 .b64 full;
+.shared .align 16 .b8 s[64];
+.reg .b64 %rd<4>;
+.reg .b32 %r<8>;
+.reg .pred %p<4>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+mov.u32 %r3, s;
+setp.ne.u32 %p1, %r1, 0;
+setp.eq.u32 %p2, %r1, 0;
+@%p1 bra B;
+mbarrier.init.shared.b64 [full], 1;
+mbarrier.arrive.expect_tx.shared.b64 _, [full], 64;
+COPY
+B: @%p2 bra W;
+st.STORED, 1;
+W: cp.async.wait_all;
+ret;
+}
+"""
+# (the copy, what thread 1 stores to, what the report says about the copy; empty if there is no race)
+SIZES = [
+    *((f"cp.async.ca.shared.global [%r3], [%rd1], {n};", place, f"{verb} {n} bytes")
+      for n in (4, 8, 16) for place, verb in (("shared.u32 [%r3]", "writes"), ("global.u32 [%rd1]", "reads"))),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, 8;", "shared.u32 [%r3+12]", "writes 16 bytes"),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, 8;", "global.u32 [%rd1+4]", "reads 8 bytes"),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, 8;", "global.u32 [%rd1+8]", ""),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, %p1;", "global.u32 [%rd1+8]", "reads 16 bytes"),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, %p2;", "shared.u32 [%r3]", "writes 16 bytes"),
+    ("cp.async.ca.shared.global [%r3], [%rd1], 16, %p2;", "global.u32 [%rd1]", ""),
+    ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 64, [full];", "shared.u32 [%r3+20]", "writes 64 bytes"),
+    ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 64, [full];", "global.u32 [%rd1+20]", "reads 64 bytes"),
+    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%rd1], [%r3], 48;", "global.u32 [%rd1+24]", "writes 48 bytes"),
+]
+
+
+def check_sizes(folder, run, expect):
+    """The report of a race gives the number of bytes that a copy accesses."""
+    (folder / "sized.scenario").write_text("source sized.ptx\nmemory x u32[16] = 1\nlaunch sized block 2 args x\n")
+    for copy, place, size in SIZES:
+        (folder / "sized.ptx").write_text(SIZED.replace("COPY", copy).replace("STORED", place))
+        _, out, err = run("sized.scenario")
+        told = re.findall(r"PTX line 19 (\w+ \d+ bytes)", out)
+        expect(f"{copy} and a store to {place}", told == ([size] if size else []) and (size or "clean" in out), out + err)
+
+
 def check_advice(folder, run, expect):
     """The report of a race names the missing synchronization, and the report on its file suggests the next step."""
     (folder / "own.ptx").write_text(COPIED.replace("OTHER", ""))
@@ -487,6 +539,7 @@ def main():
         expect("a schedule that is cut off is not clean", code == 3 and "gave up" in out, out)
         check_merging(folder, run, expect)
         check_advice(folder, run, expect)
+        check_sizes(folder, run, expect)
         check_options(checker, expect)
         for words in ([], ["--schedules=0", "fine.scenario"], ["--format=xml", "fine.scenario"], ["--wrong", "fine.scenario"]):
             code, _, err = run(*words)

@@ -346,7 +346,10 @@ class copy_planner {
     result_.to = machine_.base_address(state_, i_);
     result_.from = machine_.generic(i_.from_space, operand(1));
     const std::uint64_t bytes = truncated(operand(2), 32);
-    const std::uint64_t read = small && i_.sources > 3 ? truncated(operand(3), 32) : bytes;
+    const std::uint64_t read = !small || i_.sources <= 3 ? bytes
+                               : !i_.ignores_source      ? truncated(operand(3), 32)
+                               : (operand(3) & 1U) != 0  ? 0
+                                                         : bytes;
     const std::uint64_t unit = small ? i_.bytes : 16;
     result_.barrier = i_.completes == model::completion::mbarrier ? shared(operand(3)) : 0;
     if (i_.multicast) {
@@ -797,6 +800,25 @@ bool may_depend_on(const program& p, const finding& f, model::reading one) {
     return std::ranges::any_of(kernel.code, [](const instruction& i) { return i.mbarrier != mbarrier_op::none; });
   };
   return std::ranges::any_of(p.kernels, [&](const auto& kernel) { return starts_copies(*kernel) || uses_mbarriers(*kernel); });
+}
+
+copied_data data_of(std::span<const copy_step> steps, const kernel_code& agent) {
+  copied_data result;
+  for (const copy_step& step : steps) {
+    const instruction& i = model::at(agent.code, step.instruction);
+    if (i.mbarrier != mbarrier_op::none) {
+      continue;
+    }
+    if (i.code == op::load) {
+      result.read = result.read == nullptr ? &step : result.read;
+      result.bytes_read += step.bytes;
+    } else if (i.code == op::store || i.code == op::reduction) {
+      result.written = result.written == nullptr ? &step : result.written;
+      result.bytes_written += step.bytes;
+      result.reduces = i.code == op::reduction;
+    }
+  }
+  return result;
 }
 
 kernel_code code_of_copies(const program& p) { return agent_for(p); }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,17 @@ struct copy_request {
                                                   ///< checker
   bool last = true;                               ///< whether this is the last block of a multicast
 };
+
+/// The accesses of an operation to its data.
+struct copied_data {
+  const copy_step* read = nullptr;  ///< the first read; null if the operation reads nothing
+  const copy_step* written = nullptr;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  bool reduces = false;
+};
+/// Returns the accesses of an operation to its data. `agent` is the code that performs the operation.
+[[nodiscard]] copied_data data_of(std::span<const copy_step> steps, const kernel_code& agent);
 
 /// Returns the 8 bytes that memory contains at an address when an operation starts.
 using memory_reader = std::function<wide_value(std::uint64_t)>;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/async_copies.hpp>
 #include <check/dependencies.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
@@ -73,40 +74,24 @@ namespace {
   const thread_state* const first = issue != nullptr ? model::at(g.threads, thread).states.front() : nullptr;
   const auto* const steps =
       first != nullptr ? reinterpret_cast<const copy_step*>(first->words()[copy_registers::steps]) : nullptr;
-  const copy_step* read = nullptr;
-  const copy_step* written = nullptr;
-  std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_written = 0;
-  bool reduces = false;
-  for (std::uint64_t n = 0; steps != nullptr && n < first->words()[copy_registers::end]; ++n) {
-    const instruction& i = model::at(model::at(p.threads, thread).kernel->code, steps[n].instruction);
-    if (i.mbarrier != mbarrier_op::none) {
-      continue;
-    }
-    if (i.code == op::load) {
-      read = read == nullptr ? &steps[n] : read;
-      bytes_read += steps[n].bytes;
-    } else if (i.code == op::store || i.code == op::reduction) {
-      written = written == nullptr ? &steps[n] : written;
-      bytes_written += steps[n].bytes;
-      reduces = i.code == op::reduction;
-    }
-  }
+  const copied_data data = steps == nullptr
+                               ? copied_data{}
+                               : data_of({steps, first->words()[copy_registers::end]}, *model::at(p.threads, thread).kernel);
   const copy_kind kind = issue != nullptr ? instruction_of(p, *issue).copies : copy_kind::memory;
-  if (read == nullptr && written == nullptr) {
+  if (data.read == nullptr && data.written == nullptr) {
     return kind == copy_kind::arrival || kind == copy_kind::tensor_commit ? "an asynchronous arrival"
                                                                           : "an asynchronous operation";
   }
-  const std::string places = (read == nullptr ? "" : " from " + place_text(p, read->address)) +
-                             (written == nullptr ? "" : " to " + place_text(p, written->address));
+  const std::string places = (data.read == nullptr ? "" : " from " + place_text(p, data.read->address)) +
+                             (data.written == nullptr ? "" : " to " + place_text(p, data.written->address));
   if (kind == copy_kind::product || kind == copy_kind::tensor_product) {
     return "an asynchronous matrix product" + places;
   }
-  return std::string(written == nullptr ? "an asynchronous read of "
-                     : reduces          ? "an asynchronous reduction of "
-                     : read == nullptr  ? "an asynchronous store of "
-                                        : "an asynchronous copy of ") +
-         std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
+  return std::string(data.written == nullptr ? "an asynchronous read of "
+                     : data.reduces          ? "an asynchronous reduction of "
+                     : data.read == nullptr  ? "an asynchronous store of "
+                                             : "an asynchronous copy of ") +
+         std::to_string(data.written == nullptr ? data.bytes_read : data.bytes_written) + " bytes" + places;
 }
 
 /// Returns the write that a read takes all its bytes from, or null if there is not exactly one such write. A read whose size

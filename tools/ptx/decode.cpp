@@ -972,6 +972,10 @@ class kernel_decoder {
     v.low = value;
   }
 
+  [[nodiscard]] static bool is_predicate_of(const frame& f, const ptx_operand& o) {
+    return o.reg >= 0 && f.function.registers[static_cast<std::size_t>(o.reg)].type == ptx_type::pred;
+  }
+
   /// Reads the operands of an mbarrier instruction or a copy: a destination, addresses and values.
   void addresses(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
     for (const ptx_operand& o : s.operands) {
@@ -997,6 +1001,7 @@ class kernel_decoder {
         refuse(s, quote(s.opcode) + " can copy only 4, 8 or 16 bytes");
       }
       i.bytes = static_cast<std::uint8_t>(i.by[2].low);
+      i.ignores_source = i.sources > 3 && is_predicate_of(f, s.operands[3]);
     }
     if (i.sources == 1 && i.mbarrier != mbarrier_op::none && i.code != op::async_copy) {
       constant(i, 1);  // the default is one arrival
@@ -1036,9 +1041,7 @@ class kernel_decoder {
     in_memory ? next_address(s.operands[1]) : source(f, s, i, s.operands[1]);
     source(f, s, i, s.operands[2]);
     source(f, s, i, s.operands[description]);
-    const auto is_predicate = [&](const ptx_operand& o) {
-      return o.reg >= 0 && f.function.registers[static_cast<std::size_t>(o.reg)].type == ptx_type::pred;
-    };
+    const auto is_predicate = [&](const ptx_operand& o) { return is_predicate_of(f, o); };
     const auto adds = std::find_if(s.operands.begin(), s.operands.end(), is_predicate);
     adds != s.operands.end() ? source(f, s, i, *adds) : constant(i, 1);
     i.mode = static_cast<std::uint8_t>(i.mode | (in_memory ? first_is_in_registers : 0));

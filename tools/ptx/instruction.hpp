@@ -274,6 +274,8 @@ struct instruction {
   bool reads_only = false;           ///< for waits for groups: whether they wait only until the sources have been read
   bool multicast = false;            ///< for copies: whether they copy to several blocks
   bool of_pair = false;              ///< whether it has `.cta_group::2`
+  bool ignores_source = false;       ///< for cp.async: whether the last operand is a predicate; if it is true, the copy writes
+                                     ///< zeros, and otherwise the operand is the number of bytes that are read
   bool masked = false;               ///< for bulk copies: whether the last operand selects which of every 16 bytes are copied
   std::uint8_t map_field = 0;        ///< for tensormap.replace: the index of the field in `tensor_map_fields`
   bool of_rows = false;              ///< for tensor copies: whether they copy four rows, given by their indices

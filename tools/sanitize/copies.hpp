@@ -151,7 +151,7 @@ class asynchronous_operations {
     one->number = l.home->launch->first_access + static_cast<std::uint32_t>(l.state->pc);
     one->group = i.group;
     one->starts_missing = starters;
-    state_.copy_owner.emplace_back(l.key, one->number);
+    state_.copies.push_back({l.key});
     return one;
   }
 
@@ -179,6 +179,10 @@ class asynchronous_operations {
       asked.wrong = check::misplaced(m.at(*l.state), l.home->context_of(l), asked);
     }
     one.steps = std::move(asked.steps);
+    const check::copied_data data = check::data_of(one.steps, *code_);
+    started_copy& known = state_.copies[one.key - state_.first_copy];
+    known.bytes_read = static_cast<int>(data.bytes_read);
+    known.bytes_written = static_cast<int>(data.bytes_written);
     return asked.wrong.empty() || fail(l, asked.status, asked.wrong);
   }
 

@@ -276,6 +276,15 @@ class race_detector {
     out_.race(first, second);
   }
 
+  /// Returns the number of bytes that a report gives for an access of `bytes` bytes. An asynchronous operation accesses its data
+  /// in pieces, and the report gives the size of all of them.
+  [[nodiscard]] int bytes_shown(thread_key key, bool writes, int bytes) const {
+    if (key < state_.first_copy) {
+      return bytes;
+    }
+    const started_copy& copy = state_.copies[key - state_.first_copy];
+    return writes ? copy.bytes_written : copy.bytes_read;
+  }
   [[nodiscard]] shown_access shown(const accessor& who, const access& a) const {
     shown_access result{who.key, a.number, {}};
     result.event.kind = a.writes ? model::event_kind::write : model::event_kind::read;
@@ -283,7 +292,7 @@ class race_detector {
     result.event.scope = a.scope;
     result.event.rmw = a.rmw;
     result.event.via = a.via;
-    result.event.bytes = a.bytes;
+    result.event.bytes = bytes_shown(who.key, a.writes, a.bytes);
     result.event.address = a.address;
     return result;
   }
@@ -296,7 +305,7 @@ class race_detector {
     result.event.rmw = i.code == check::op::atomic || i.code == check::op::reduction;
     const std::uint32_t via = (o.what & stamp::via_mask) >> stamp::via_shift;
     result.event.via = via == 0 ? model::proxy::generic : via == 1 ? model::proxy::async : model::proxy::tensor_map;
-    result.event.bytes = o.key >= state_.first_copy ? 16 : i.bytes;
+    result.event.bytes = bytes_shown(o.key, o.is_write(), i.bytes);
     result.event.address = i.bytes >= 4 ? address & ~std::uint64_t{i.bytes - 1U}
                                         : word + static_cast<unsigned>(std::countr_zero(o.what & stamp::bytes_mask));
     return result;

@@ -201,7 +201,7 @@ class reporter {
       const actor a = state_.actor_of(key);
       view->threads.push_back(state_.context_of(a));
       if (a.copy) {
-        const auto starter = std::find(keys.begin(), keys.end(), state_.copy_owner[key - state_.first_copy].first);
+        const auto starter = std::find(keys.begin(), keys.end(), state_.copies[key - state_.first_copy].starter);
         view->threads.back().copies_of = static_cast<int>(starter - keys.begin());
         if (starter == keys.end()) {
           view->threads.back().copies_of += static_cast<int>(starters.size());

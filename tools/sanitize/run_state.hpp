@@ -52,6 +52,13 @@ struct actor {
   bool copy = false;
 };
 
+/// An asynchronous operation that a thread has started.
+struct started_copy {
+  thread_key starter = 0;
+  int bytes_read = 0;
+  int bytes_written = 0;
+};
+
 /// The order of a run's events up to a finding.
 struct recorded_schedule {
   std::uint64_t until = 0;  ///< the key of the finding
@@ -194,7 +201,7 @@ struct run_state {
 
   [[nodiscard]] actor actor_of(thread_key key) const {
     if (key >= first_copy) {
-      actor a = actor_of(copy_owner[key - first_copy].first);
+      actor a = actor_of(copies[key - first_copy].starter);
       a.copy = true;
       return a;
     }
@@ -270,7 +277,7 @@ struct run_state {
   bool has_mbarriers = false;  ///< whether a kernel initializes an mbarrier
   thread_key first_copy = 0;
   thread_key next_copy = 0;
-  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread and its instruction
+  std::vector<started_copy> copies{};  ///< the asynchronous operations; the first one has the key `first_copy`
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
   std::uint64_t writes = 0;       ///< the number of writes and other events that may end a wait
