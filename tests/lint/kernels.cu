@@ -618,6 +618,121 @@ __global__ void right_lock_by_exchange(int* lock, int* list, int* size) {
   __threadfence();
   atomicExch(lock, 0);
 }
+// The compiler tests the result of the compare-and-swap twice: to skip the work, and to try again.
+template <class Try>
+__device__ void add_under_lock(int* lock, int* sum, Try try_to_take) {
+  for (bool done = false; !done;) {
+    if (try_to_take(lock)) {
+      *sum += 1;
+      __threadfence();
+      atomicExch(lock, 0);
+      done = true;
+    }
+  }
+}
+__global__ void right_lock_in_a_loop_of_tries(int* locks, int* sums, const int* rows, int n) {
+  const auto try_to_take = [](int* lock) {
+    if (atomicCAS(lock, 0, 1) != 0) {
+      return false;
+    }
+    __threadfence();
+    return true;
+  };
+  for (int k = 0; k < n; ++k) {
+    add_under_lock(locks + rows[k], sums + rows[k], try_to_take);
+  }
+}
+__global__ void wrong_lock_in_a_loop_of_tries(int* locks, int* sums, const int* rows, int n) {
+  const auto try_to_take = [](int* lock) { return atomicCAS(lock, 0, 1) == 0; };
+  for (int k = 0; k < n; ++k) {
+    add_under_lock(locks + rows[k], sums + rows[k], try_to_take);
+  }
+}
+// The same condition decides whether a thread waits and whether it acquires, or whether it releases and sets the flag. Paths on
+// which it holds only once are impossible.
+__global__ void right_acquire_under_the_condition_of_the_wait(volatile int* flag, float* data, float* out, int kind) {
+  if (kind == 3) {
+    while (*flag == 0) {
+    }
+  }
+  __nanosleep(20);
+  if (kind >= 3 && kind < 4) {
+    __threadfence();
+  }
+  out[threadIdx.x + 1] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void right_acquire_under_an_implied_condition(volatile int* flag, float* data, float* out, int kind) {
+  if (kind == 3) {
+    while (*flag == 0) {
+    }
+  }
+  __nanosleep(20);
+  if (kind > 1) {
+    __threadfence();
+  }
+  out[threadIdx.x + 1] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void wrong_acquire_under_another_condition(volatile int* flag, float* data, float* out, int kind) {
+  if (kind >= 3) {
+    while (*flag == 0) {
+    }
+  }
+  __nanosleep(20);
+  if (kind == 3) {
+    __threadfence();
+  }
+  out[threadIdx.x + 1] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+__global__ void __launch_bounds__(1)
+    right_release_under_the_condition_of_the_flag(int* flag, float* data, float* out, int kind) {
+  data[0] = 1;
+  if (kind != 3) {
+    out[0] = 2;
+  } else {
+    __threadfence();
+  }
+  __nanosleep(20);
+  if (kind == 3) {
+    flag_t(*flag).store(1, cuda::memory_order_relaxed);
+  } else {
+    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+    }
+    out[2] = data[0];
+  }
+}
+__global__ void __launch_bounds__(1) wrong_release_under_another_condition(int* flag, float* data, float* out, int kind) {
+  data[0] = 1;
+  if (kind > 3) {
+    __threadfence();
+  }
+  __nanosleep(20);
+  if (kind == 3) {
+    flag_t(*flag).store(1, cuda::memory_order_relaxed);
+  } else {
+    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+    }
+    out[2] = data[0];
+  }
+}
+// No thread writes data and sets the flag, but the threads together do.
+__global__ void wrong_flag_of_the_first_for_data_of_the_others(int* flag, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    if (threadIdx.x != 0) {
+      data[threadIdx.x] = 1;
+    }
+    __nanosleep(20);
+    if (threadIdx.x == 0) {
+      flag_t(*flag).store(1, cuda::memory_order_relaxed);
+    }
+  } else {
+    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+    }
+    out[2] = data[0];
+  }
+}
 // The whole block works under the lock, and the barrier before the unlock is missing. Taking the lock again is not a second
 // fault.
 __global__ void wrong_unlock_of_a_block(int* lock, int* data, int n) {

@@ -34,6 +34,8 @@ class flow {
 
   /// Returns the instructions that may be executed directly after the given instruction.
   [[nodiscard]] std::vector<pc_t> after(pc_t pc) const;
+  /// Returns the instructions that may be executed directly before the given instruction.
+  [[nodiscard]] const std::vector<pc_t>& before(pc_t pc) const { return before_[static_cast<std::size_t>(pc)]; }
 
   /// Calls `visit(pc)` for every instruction that may be executed after `from`, including `from` itself if it is in a loop. A
   /// path ends where `visit` returns false.

@@ -121,6 +121,16 @@ std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
   });
   return result;
 }
+/// Like `leading_to`, but only on paths that a single thread can take between two barriers.
+template <class Stops>
+std::vector<bool> leading_in_thread(const kernel_view& k, pc_t to, Stops stops) {
+  std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
+  k.of_one_thread().backward(to, [&](pc_t pc) {
+    result[static_cast<std::size_t>(pc)] = true;
+    return !stops(k.paths.at(pc));
+  });
+  return result;
+}
 bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
 
 /// A load that a loop repeats until the load returns a different value.
@@ -461,7 +471,7 @@ std::vector<early_data> early_data_of(const kernel_view& k, const access& flag, 
   const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
   const std::vector<bool> not_met_in_warp =
       leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
-  const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+  const std::vector<bool> not_fenced = leading_in_thread(k, flag.at, is_release_fence);
   const bool fences = releases(k.paths.at(flag.at).order);
   std::vector<early_data> result;
   for (const data_write& data : all_data) {
@@ -544,14 +554,38 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
-/// Returns whether every path from the load to the branch that exits the loop contains an acquiring fence or access.
-bool acquires_before_exit(const kernel_view& k, const spin& s) {
-  bool leaves = false;
-  k.paths.forward(s.load, [&](pc_t pc) {
-    leaves = leaves || pc == s.exit;
-    return pc != s.load && !is_acquire(k.paths.at(pc));
+/// The instructions that a thread executes between the load of a loop that waits and the next acquiring fence or access.
+struct before_acquire {
+  bool leaves = false;  ///< whether a thread can leave the loop before it acquires
+  /// the instructions inside the loop that a thread executes only after the load has ended the wait, such as those under a lock
+  std::vector<bool> inside;
+};
+
+before_acquire before_acquire_of(const kernel_view& k, const spin& s) {
+  const auto is_outside = [&](pc_t pc) { return pc >= k.paths.size() || !k.paths.is_inside(*s.waits, pc); };
+  const auto is_load = [&](pc_t pc) { return pc == s.load; };
+  before_acquire result;
+  std::vector<bool> follows(static_cast<std::size_t>(k.paths.size()), false);
+  k.of_one_thread().forward(s.load, [&](pc_t pc, const std::vector<pc_t>& next) {
+    follows[static_cast<std::size_t>(pc)] = true;
+    result.leaves =
+        result.leaves || (pc == s.exit && (k.paths.at(pc).code == op::exit || std::ranges::any_of(next, is_outside)));
+    return !is_load(pc) && !is_acquire(k.paths.at(pc));
   });
-  return !leaves;
+  result.inside.resize(follows.size());
+  for (const pc_t next : k.paths.after(s.exit)) {
+    if (next < k.paths.size() && is_outside(next)) {
+      k.of_one_thread().backward(next, [&](pc_t pc) {
+        const auto waits_for_load = [&](const condition& c) {
+          return c.at != pc && k.data.deciding_loads(c).contains(s.load) && k.paths.guards(c, pc);
+        };
+        result.inside[static_cast<std::size_t>(pc)] = is_in(follows, pc) && !is_outside(pc) && !is_load(pc) &&
+                                                      std::ranges::any_of(k.paths.conditions_of(pc), waits_for_load);
+        return !is_load(pc) && !is_outside(pc);
+      });
+    }
+  }
+  return result;
 }
 
 /// Returns the instructions that can run after another acquire, which follows the loop in the same iteration of an outer loop.
@@ -603,29 +637,40 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   }
   std::set<pc_t> told;
   for (const spin& s : spins) {
-    if (is_acquire(k.paths.at(s.load)) || told.contains(s.load) || acquires_before_exit(k, s)) {
+    if (is_acquire(k.paths.at(s.load)) || told.contains(s.load)) {
       continue;
     }
+    const before_acquire unordered = before_acquire_of(k, s);
     const std::vector<bool> later = after_other_acquires(k, s);
     std::optional<access> read;
     bool sure = false;
-    k.paths.forward(s.exit, [&](pc_t pc) {
-      const instruction& i = k.paths.at(pc);
-      if (is_acquire(i)) {
-        return false;
-      }
+    const auto look_at = [&](pc_t pc) {
       for (const access& a : k.data.accesses_at(pc)) {
-        if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
+        if (a.reads && is_global(a) && is_weak(k, a) && !k.paths.at(pc).non_coherent && !sure) {
           sure = !is_in(later, pc) && !is_packet(k.paths.at(s.load)) &&
                  (overlap(a.origins, written) || (overlap(a.origins, written_by_one) && !is_of_one_thread(k, a.at)));
           read = !read || sure ? std::optional(a) : read;
         }
       }
-      return true;
-    });
+    };
+    for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+      if (is_in(unordered.inside, pc)) {
+        look_at(pc);
+      }
+    }
+    if (unordered.leaves) {
+      k.of_one_thread().forward(s.exit, [&](pc_t pc, const std::vector<pc_t>&) {
+        if (is_acquire(k.paths.at(pc))) {
+          return false;
+        }
+        look_at(pc);
+        return true;
+      });
+    }
     if (!read) {
       continue;
     }
+    const std::string place = is_in(unordered.inside, read->at) ? "after the wait" : "after the loop";
     told.insert(s.load);
     const auto narrow = narrow_acquire(k, s, read->at);
     if (narrow) {
@@ -633,19 +678,19 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       out.push_back({"spin-without-acquire",
                      sure && other_blocks ? confidence::high : confidence::medium,
                      "the loop waits for a flag, but the acquire has " + scope_word(k.paths.at(*narrow).scope) +
-                         ": if another block sets the flag, the loads after the loop may read old data",
+                         ": if another block sets the flag, the loads " + place + " may read old data",
                      s.load,
-                     {{*narrow, "the acquire"}, {read->at, "the load after the loop"}},
-                     order_fix(k, s.at, acquire, "after the loop", thread_scope::device)});
+                     {{*narrow, "the acquire"}, {read->at, "the load " + place}},
+                     order_fix(k, s.at, acquire, place, thread_scope::device)});
       continue;
     }
     out.push_back({"spin-without-acquire",
                    sure ? confidence::high : confidence::medium,
-                   "the loop waits for a flag without an acquire: the loads after the loop may read old data" +
+                   "the loop waits for a flag without an acquire: the loads " + place + " may read old data" +
                        fence_that_is_late(k, s.load, true),
                    s.load,
-                   {{read->at, "the load after the loop"}},
-                   order_fix(k, s.at, acquire, "after the loop")});
+                   {{read->at, "the load " + place}},
+                   order_fix(k, s.at, acquire, place)});
   }
 }
 
@@ -712,7 +757,7 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
       continue;
     }
     const bool known = std::ranges::any_of(ended, [&](const spin& s) { return is_surely_same(s.at, flag); });
-    const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    const std::vector<bool> not_fenced = leading_in_thread(k, flag.at, is_release_fence);
     const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
     // Prefers data that makes the warning certain and, among several data writes, the one nearest before the flag.
     std::tuple<bool, bool, pc_t> best{false, false, -1};
@@ -754,7 +799,7 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
           return is_data_write(k, w) && overlap(w.origins, read.origins) && k.paths.reaches(w.at, counted);
         });
         if (counter.empty() || !is_global(counter[0]) || overlap(counter[0].origins, read.origins) || !handed_over ||
-            !is_in(leading_to(k, read.at, is_acquire), counted)) {
+            !is_in(leading_in_thread(k, read.at, is_acquire), counted)) {
           continue;
         }
         told.insert(counted);

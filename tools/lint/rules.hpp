@@ -4,10 +4,12 @@
 #pragma once
 
 #include <lint/flow.hpp>
+#include <lint/thread_paths.hpp>
 #include <lint/values.hpp>
 #include <ptx/decode.hpp>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,11 +42,22 @@ struct kernel_view {
         read_in_module(std::move(read)),
         most_wait(others_wait),
         dependent(is_dependent) {}
+  /// Returns the paths that a single thread can take.
+  [[nodiscard]] const thread_paths& of_one_thread() const {
+    if (!of_one_thread_) {
+      of_one_thread_.emplace(paths);
+    }
+    return *of_one_thread_;
+  }
+
   flow paths;
   values data;
   reads_variable read_in_module;  ///< empty if only this kernel is known
   bool most_wait;  ///< whether more than half of the module's kernels wait for the preceding kernel with griddepcontrol.wait
   bool dependent;  ///< whether the source launches the kernel as a programmatic dependent
+
+ private:
+  mutable std::optional<thread_paths> of_one_thread_{};  ///< empty before the first use
 };
 
 /// A rule of the linter.
