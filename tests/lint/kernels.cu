@@ -686,6 +686,15 @@ __global__ void wrong_acquire_under_another_condition(volatile int* flag, float*
   out[threadIdx.x + 1] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
+__device__ void set_or_await(int* flag, float* data, float* out, bool sets) {
+  if (sets) {
+    flag_t(*flag).store(1, cuda::memory_order_relaxed);
+  } else {
+    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
+    }
+    out[2] = data[0];
+  }
+}
 __global__ void __launch_bounds__(1)
     right_release_under_the_condition_of_the_flag(int* flag, float* data, float* out, int kind) {
   data[0] = 1;
@@ -695,13 +704,7 @@ __global__ void __launch_bounds__(1)
     __threadfence();
   }
   __nanosleep(20);
-  if (kind == 3) {
-    flag_t(*flag).store(1, cuda::memory_order_relaxed);
-  } else {
-    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
-    }
-    out[2] = data[0];
-  }
+  set_or_await(flag, data, out, kind == 3);
 }
 __global__ void __launch_bounds__(1) wrong_release_under_another_condition(int* flag, float* data, float* out, int kind) {
   data[0] = 1;
@@ -709,13 +712,7 @@ __global__ void __launch_bounds__(1) wrong_release_under_another_condition(int* 
     __threadfence();
   }
   __nanosleep(20);
-  if (kind == 3) {
-    flag_t(*flag).store(1, cuda::memory_order_relaxed);
-  } else {
-    while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
-    }
-    out[2] = data[0];
-  }
+  set_or_await(flag, data, out, kind == 3);
 }
 // No thread writes data and sets the flag, but the threads together do.
 __global__ void wrong_flag_of_the_first_for_data_of_the_others(int* flag, float* data, float* out) {

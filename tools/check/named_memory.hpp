@@ -3,6 +3,7 @@
 /// The memory that a scenario's lines name, and the values that they assign.
 #pragma once
 
+#include <common/alternatives.hpp>
 #include <common/counted.hpp>
 #include <common/quote.hpp>
 #include <litmus/nearest_name.hpp>
@@ -64,12 +65,7 @@ template <class Names>
 /// Returns what may stand instead of `word`: "load, store or fence", followed by a suggestion if one of the names is similar.
 template <class Names>
 [[nodiscard]] std::string one_of(const Names& names, const std::string& word) {
-  std::string result;
-  for (auto n = std::begin(names); n != std::end(names); ++n) {
-    result += n == std::begin(names) ? "" : std::next(n) == std::end(names) ? " or " : ", ";
-    result += *n;
-  }
-  return result + did_you_mean(word, names);
+  return membar_tools::alternatives(names) + did_you_mean(word, names);
 }
 
 /// Returns a suggestion of this kind for a misspelled memory name. If no name is similar, the text lists all names.

@@ -52,7 +52,7 @@ class synchronization {
       }
     }
     for (std::size_t n = 0; n < values_.size(); ++n) {
-      values_[n].publication = publications_of(before(n), *values_[n].write).front();
+      values_[n].publications = publications_of(before(n), *values_[n].write);
     }
     return {first_, second_, values_};
   }
@@ -548,7 +548,7 @@ class synchronization {
       const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;
-        values_ = {{&w, &r, &w}};
+        values_ = {{&w, &r}};
       }
     }
   }
@@ -603,7 +603,7 @@ class synchronization {
     for (const trace_event& r : finding_.events) {
       const trace_event* const w = source_of(r);
       if (w != nullptr && w->thread != r.thread && w->event.strong && r.event.strong && !is_copy(*w) && !is_copy(r)) {
-        result.push_back({w, &r, w});
+        result.push_back({w, &r});
       }
     }
     return result;
@@ -666,17 +666,18 @@ class synchronization {
   /// Says what is missing in the handover.
   void add_handover() {
     for (std::size_t n = 0; n < values_.size(); ++n) {
-      const auto& [write, read, publication] = values_[n];
+      const auto& [write, read, publications] = values_[n];
+      const trace_event& publication = *publications.front();
       // A read-modify-write continues the release sequence of the value that it reads, even if it is relaxed.
       const bool continues = n > 0 && updates(*values_[n - 1].read, *write);
       const bool is_continued = n + 1 < values_.size() && updates(*read, *values_[n + 1].write);
-      const bool releases = look_at_writer(before(n), publications_of(before(n), *write), *read, continues);
+      const bool releases = look_at_writer(before(n), publications, *read, continues);
       const bool acquires =
           look_at_reader(*write, *read, n + 1 == values_.size() ? *second_ : *values_[n + 1].write, is_continued);
-      const bool neither = !releases && !acquires && publication->at == read->at;
+      const bool neither = !releases && !acquires && publication.at == read->at;
       if (!releases) {
-        add_remedy(*publication, *read,
-                   neither || orders(*publication, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
+        add_remedy(publication, *read,
+                   neither || orders(publication, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
       }
       if (!acquires) {
         add_remedy(*read, *write,

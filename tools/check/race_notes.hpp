@@ -16,8 +16,9 @@ using namespace ptx;
 struct passed_value {
   const trace_event* write = nullptr;
   const trace_event* read = nullptr;
-  /// the first strong write to the same location with which the data can be released: `write`, or an earlier write of its thread
-  const trace_event* publication = nullptr;
+  /// the strong writes to the same location with which the data can be released: earlier writes of the writing thread, and
+  /// `write`, which is the last
+  std::vector<const trace_event*> publications{};
 };
 
 /// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the

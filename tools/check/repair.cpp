@@ -189,15 +189,17 @@ class repairer {
   /// tries a barrier only for findings that the barrier may prevent, and other changes may have been needed to get from the
   /// first finding to such a finding.
   void drop_needless(std::vector<code_edit>& edits) {
-    const bool has_barrier =
-        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
-    for (std::size_t k = edits.size(); has_barrier && edits.size() > 1 && k > 0 && !spent(); --k) {
+    for (std::size_t k = edits.size(); has_barrier(edits) && edits.size() > 1 && k > 0 && !spent(); --k) {
       std::vector<code_edit> fewer = edits;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k) - 1);
       if (explored(fewer).status == check_status::verified) {
         edits = std::move(fewer);
       }
     }
+  }
+
+  [[nodiscard]] bool has_barrier(const std::vector<code_edit>& edits) const {
+    return std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
   }
 
   /// Returns a repair that consists of these changes, with their costs.
@@ -407,12 +409,10 @@ class repairer {
   /// Returns whether a barrier causes undefined behaviour that the program did not have before, or a hang in which threads wait
   /// at the barrier. If the barrier is the only change, makes sure that it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, const check_result& now) {
-    const bool has_barrier =
-        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
     if (edits.empty()) {
       at_first_ = now.status;
     }
-    const bool breaks = has_barrier && now.status != at_first_ &&
+    const bool breaks = has_barrier(edits) && now.status != at_first_ &&
                         (now.status == check_status::undefined || waits_at_inserted_barrier(now.found));
     if (breaks && edits.size() == 1) {
       useless_.insert(edits.front());

@@ -63,7 +63,8 @@ std::vector<std::size_t> dominators_of(std::size_t root, const std::vector<std::
 
 }  // namespace
 
-flow::flow(const ptx::kernel_code& kernel) : kernel_(&kernel) {
+flow::flow(const ptx::kernel_code& kernel) : kernel_(&kernel), written_by_(static_cast<std::size_t>(kernel.words) + 2) {
+  find_writers();
   find_blocks();
   find_dominators();
   find_controls();
@@ -74,6 +75,17 @@ std::vector<pc_t> flow::after(pc_t pc) const {
   std::vector<pc_t> result;
   ptx::for_each_next(at(pc), pc, [&](pc_t to) { result.push_back(to); });
   return result;
+}
+
+void flow::find_writers() {
+  for (pc_t pc = 0; pc < size(); ++pc) {
+    const ptx::instruction& i = at(pc);
+    for (unsigned k = 0; k < i.destinations; ++k) {
+      if (i.to[k].word >= 0) {
+        written_by_[static_cast<std::size_t>(i.to[k].word)].push_back(pc);
+      }
+    }
+  }
 }
 
 void flow::find_blocks() {

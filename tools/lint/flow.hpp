@@ -37,6 +37,11 @@ class flow {
   /// Returns the instructions that may be executed directly before the given instruction.
   [[nodiscard]] const std::vector<pc_t>& before(pc_t pc) const { return before_[static_cast<std::size_t>(pc)]; }
 
+  /// Returns the instructions that write a register, which is given by its first word.
+  [[nodiscard]] const std::vector<pc_t>& writers_of(std::int32_t word) const {
+    return written_by_[static_cast<std::size_t>(word)];
+  }
+
   /// Calls `visit(pc)` for every instruction that may be executed after `from`, including `from` itself if it is in a loop. A
   /// path ends where `visit` returns false.
   template <class Visit>
@@ -103,15 +108,17 @@ class flow {
   /// Returns the basic blocks that can be reached from the other side of the condition's branch before the branch runs again.
   [[nodiscard]] const std::vector<bool>& by_other_side(const condition& c) const;
 
+  void find_writers();
   void find_blocks();
   void find_dominators();
   void find_controls();
   void find_loops();
 
   const ptx::kernel_code* kernel_;
-  std::vector<std::vector<pc_t>> before_;  ///< for each instruction
-  std::vector<std::size_t> block_of_;      ///< for each instruction
-  std::vector<basic_block> blocks_;        ///< the last block is the end of the kernel
+  std::vector<std::vector<pc_t>> written_by_;  ///< for each word
+  std::vector<std::vector<pc_t>> before_;      ///< for each instruction
+  std::vector<std::size_t> block_of_;          ///< for each instruction
+  std::vector<basic_block> blocks_;            ///< the last block is the end of the kernel
   std::vector<std::size_t> dominator_, post_dominator_;
   std::vector<std::vector<condition>> controls_;  ///< for each block, the branches that directly control it
   std::vector<loop> loops_;

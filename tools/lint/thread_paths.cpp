@@ -64,23 +64,10 @@ std::vector<std::uint64_t> samples(int bits, const std::vector<std::uint64_t>& c
 
 }  // namespace
 
-thread_paths::thread_paths(const flow& paths)
-    : paths_(&paths),
-      written_by_(static_cast<std::size_t>(paths.code().words) + 2),
-      of_(static_cast<std::size_t>(paths.size())) {
-  for (pc_t pc = 0; pc < paths.size(); ++pc) {
-    const instruction& i = paths.at(pc);
-    for (unsigned k = 0; k < i.destinations; ++k) {
-      if (i.to[k].word >= 0) {
-        written_by_[static_cast<std::size_t>(i.to[k].word)].push_back(pc);
-      }
-    }
-  }
-  find_claims();
-}
+thread_paths::thread_paths(const flow& paths) : paths_(&paths), of_(static_cast<std::size_t>(paths.size())) { find_claims(); }
 
 pc_t thread_paths::current_source(std::int32_t predicate, pc_t at) const {
-  const std::vector<pc_t>& writers = written_by_[static_cast<std::size_t>(predicate)];
+  const std::vector<pc_t>& writers = paths_->writers_of(predicate);
   if (writers.size() != 1) {
     return -1;
   }
@@ -93,7 +80,7 @@ pc_t thread_paths::current_source(std::int32_t predicate, pc_t at) const {
   paths_->backward(at, [&](pc_t pc) {
     for (unsigned k = 0; k < i.sources && pc != source; ++k) {
       if (is_register(i.by[k])) {
-        current = current && !contains(written_by_[static_cast<std::size_t>(i.by[k].word)], pc);
+        current = current && !contains(paths_->writers_of(i.by[k].word), pc);
       }
     }
     return current && pc != source;
@@ -185,10 +172,11 @@ void thread_paths::find_claims() {
     }
   }
   // Only claims about a common register can contradict each other.
-  std::vector<std::vector<std::size_t>> about(written_by_.size() + 1);
+  const auto of_none = static_cast<std::size_t>(paths_->code().words) + 2;  // the group of claims about no register
+  std::vector<std::vector<std::size_t>> about(of_none + 1);
   for (std::size_t c = 0; c < claims_.size(); ++c) {
     const std::vector<std::int32_t>& registers = claims_[c].registers;
-    about[registers.empty() ? written_by_.size() : static_cast<std::size_t>(registers.front())].push_back(c);
+    about[registers.empty() ? of_none : static_cast<std::size_t>(registers.front())].push_back(c);
   }
   for (const std::vector<std::size_t>& group : about) {
     for (const std::size_t a : group) {

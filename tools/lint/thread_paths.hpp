@@ -120,7 +120,6 @@ class thread_paths {
   [[nodiscard]] bool contradict(const claim& a, const claim& b) const;
 
   const flow* paths_;
-  std::vector<std::vector<pc_t>> written_by_;  ///< for each register
   std::vector<claim> claims_;
   std::vector<std::array<claims, 2>> of_;  ///< for each instruction: its claims if its predicate is false, and if it is true
   mutable std::vector<std::vector<claims>> arriving_;  ///< a cache; empty before the first use

@@ -86,19 +86,7 @@ bool overlap(const std::set<origin>& a, const std::set<origin>& b) {
 }
 
 values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout, const flow& paths)
-    : kernel_(&kernel),
-      layout_(&layout),
-      paths_(&paths),
-      words_(static_cast<std::size_t>(kernel.words) + 2),
-      written_by_(words_.size()) {
-  for (pc_t pc = 0; pc < paths.size(); ++pc) {
-    const instruction& i = paths.at(pc);
-    for (unsigned k = 0; k < i.destinations; ++k) {
-      if (i.to[k].word >= 0) {
-        written_by_[static_cast<std::size_t>(i.to[k].word)].push_back(pc);
-      }
-    }
-  }
+    : kernel_(&kernel), layout_(&layout), paths_(&paths), words_(static_cast<std::size_t>(kernel.words) + 2) {
   constexpr int most_rounds = 20;  // enough for loops that pass a value from register to register
   bool changed = true;
   for (int round = 0; changed && round < most_rounds; ++round) {
@@ -230,7 +218,7 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
     }
     const auto word = static_cast<std::size_t>(i.to[k].word);
     changed = join(words_[word], from) || changed;
-    if (written_by_[word].size() == 1 && i.guard < 0 && i.destinations == 1 && !words_[word].constant) {
+    if (paths_->writers_of(i.to[k].word).size() == 1 && i.guard < 0 && i.destinations == 1 && !words_[word].constant) {
       const value first = of(i.by[0]);
       const value second = i.sources > 1 ? of(i.by[1]) : value{};
       if (i.code == op::move && first.constant) {
@@ -294,10 +282,10 @@ std::span<const access> values::accesses_at(pc_t pc) const {
 }
 
 bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) const {
-  if (word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(word)].size() != 1) {
+  if (word < 0 || depth > deepest || paths_->writers_of(word).size() != 1) {
     return false;
   }
-  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(word)].front());
+  const instruction& i = paths_->at(paths_->writers_of(word).front());
   const auto part = [&](const source_operand& o, bool wanted) {
     return o.kind == source_operand::kind_t::reg && selects(o.word, o.negated ? !wanted : wanted, only_one, depth + 1);
   };
@@ -343,7 +331,7 @@ bool values::may_be_odd(const source_operand& o, int depth) const {
   if (o.kind != source_operand::kind_t::reg || o.word < 0 || depth > deepest) {
     return false;
   }
-  return std::ranges::any_of(written_by_[static_cast<std::size_t>(o.word)], [&](pc_t pc) {
+  return std::ranges::any_of(paths_->writers_of(o.word), [&](pc_t pc) {
     const instruction& i = paths_->at(pc);
     return i.code == op::move && may_be_odd(i.by[0], depth + 1);
   });
@@ -396,10 +384,10 @@ std::optional<std::uint64_t> values::computed(const source_operand& o, pc_t load
     return o.low;
   }
   if (o.kind != source_operand::kind_t::reg || o.word < 0 || o.low != 0 || depth > deepest ||
-      written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+      paths_->writers_of(o.word).size() != 1) {
     return std::nullopt;
   }
-  const pc_t pc = written_by_[static_cast<std::size_t>(o.word)].front();
+  const pc_t pc = paths_->writers_of(o.word).front();
   const instruction& i = paths_->at(pc);
   std::optional<std::uint64_t> result;
   if (pc == load) {
@@ -436,10 +424,10 @@ std::optional<values::offset_value> values::number_of(const source_operand& o, i
     return offset_value{o.machine, 0};
   }
   if (o.kind != source_operand::kind_t::reg || o.word < 0 || o.low != 0 || depth > deepest ||
-      written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+      paths_->writers_of(o.word).size() != 1) {
     return std::nullopt;
   }
-  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(o.word)].front());
+  const instruction& i = paths_->at(paths_->writers_of(o.word).front());
   const bool sums = i.code == op::add || i.code == op::subtract;
   if ((!sums && i.code != op::move) || i.guard >= 0 || i.destinations != 1 || ptx::is_float(i.type)) {
     return std::nullopt;
@@ -459,10 +447,10 @@ std::optional<values::offset_value> values::number_of(const source_operand& o, i
 }
 
 std::optional<values::selected_thread> values::selected_by(const source_operand& o, bool holds, int depth) const {
-  if (o.word < 0 || depth > deepest || written_by_[static_cast<std::size_t>(o.word)].size() != 1) {
+  if (o.word < 0 || depth > deepest || paths_->writers_of(o.word).size() != 1) {
     return std::nullopt;
   }
-  const instruction& i = paths_->at(written_by_[static_cast<std::size_t>(o.word)].front());
+  const instruction& i = paths_->at(paths_->writers_of(o.word).front());
   holds = o.negated ? !holds : holds;
   if (i.code == op::bit_not || i.code == op::move) {
     return selected_by(i.by[0], i.code == op::move ? holds : !holds, depth + 1);

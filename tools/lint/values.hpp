@@ -114,7 +114,6 @@ class values {
   const ptx::module_layout* layout_;
   const flow* paths_;
   std::vector<value> words_;
-  std::vector<std::vector<pc_t>> written_by_;             ///< for each word: the instructions that write it
   std::vector<std::pair<origin, value>> through_shared_;  ///< values that were stored in variables in shared memory
   std::set<origin> through_local_;                        ///< parameters that were stored in local memory
   std::vector<access> accesses_;

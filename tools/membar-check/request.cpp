@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <common/alternatives.hpp>
 #include <common/quote.hpp>
 #include <common/version.hpp>
 #include <membar-check/nvcc.hpp>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -197,11 +199,9 @@ void check_together(const request& how) {
 
 void add_reading_options(CLI::App& app, membar::model::other_readings& readings) {
   using membar::litmus_files::checked_readings;
-  std::string names_of_all;
   const auto known = checked_readings();
-  for (const auto& [name, one] : known) {
-    names_of_all += (names_of_all.empty() ? "" : &one == &known.back().one ? " or " : ", ") + std::string(name);
-  }
+  const std::string names_of_all =
+      membar_tools::alternatives(known | std::views::transform(&membar::litmus_files::checked_reading::name));
   app.add_option_function<std::string>(
          "--readings",
          [&readings](const std::string& text) {

@@ -181,8 +181,8 @@ class shown_events {
     }
     const check::handover h = check::handover_of(program_, finding_);
     for (const check::passed_value& value : h.values) {
-      if (value.publication != value.write) {
-        add(place(value.publication->thread, value.publication->number));
+      if (const check::trace_event& first = *value.publications.front(); &first != value.write) {
+        add(place(first.thread, first.number));
       }
       if (h.values.size() > 1 || value.write->thread != h.first->thread || value.read->thread != h.second->thread) {
         add(place(value.write->thread, value.write->number));
