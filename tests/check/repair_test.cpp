@@ -151,6 +151,20 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
   EXPECT_EQ(r.tried, 0);
 }
 
+TEST(check_repairs, are_found_if_only_their_executions_with_load_buffering_are_too_many) {
+  const ptx_program p({"st.global.u32 [x], 7; st.volatile.global.u32 [y], 1;",
+                       wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x];",
+                       "ld.relaxed.gpu.global.u32 %r0, [z]; st.relaxed.gpu.global.u32 [wide], 1;",
+                       "ld.relaxed.gpu.global.u32 %r0, [wide]; st.relaxed.gpu.global.u32 [z], 1;"});
+  check::repair_options options;
+  for (const bool finishes : {true, false}) {
+    options.each.most_buffered_steps = finishes ? 10'000 : 1;
+    const check::repair_result r = check::repairs_of(p.get(), {}, costs(), options);
+    EXPECT_TRUE(has(p.get(), r, {"st.volatile.global.u32: st.release.gpu"}));
+    EXPECT_TRUE(std::ranges::all_of(r.repairs, [&](const auto& one) { return one.load_buffering_is_open != finishes; }));
+  }
+}
+
 TEST(check_repairs, leave_program_order_as_it_is) {
   // A fence before a loop's first instruction is inside the loop. A fence with the same predicate as the access is executed
   // whenever the access is executed.

@@ -138,6 +138,46 @@ bool fence_pairs::orient(state& now, std::vector<pair> open) {
   return false;
 }
 
+bool can_order_fences(const ordered_events& events) {
+  for (std::size_t i = 0; i < events.base.size(); ++i) {
+    if ((events.base[i] & events.never_after[i]) != 0) {
+      return false;
+    }
+  }
+  const std::size_t width = events.width;
+  const auto follows = [&](std::size_t from, std::size_t to) {
+    return ((events.base[from * width + to / 64] >> (to % 64)) & 1U) != 0;
+  };
+  fence_pairs pairs(events.fences.size());
+  std::vector<std::uint64_t> never(width, 0);
+  for (std::size_t f = 0; f < events.fences.size(); ++f) {
+    std::fill(never.begin(), never.end(), 0);
+    for (std::size_t a = 0; a * width < events.base.size(); ++a) {
+      if (follows(a, events.fences[f])) {
+        for (std::size_t w = 0; w < width; ++w) {
+          never[w] |= events.never_after[a * width + w];
+        }
+      }
+    }
+    for (std::size_t g = 0; g < events.fences.size(); ++g) {
+      if (follows(events.fences[f], events.fences[g])) {
+        pairs.set_before(f, g);
+      }
+      std::uint64_t broken = 0;
+      for (std::size_t w = 0; w < width; ++w) {
+        broken |= never[w] & events.base[events.fences[g] * width + w];
+      }
+      if (broken != 0) {
+        pairs.set_never_before(f, g);
+      }
+    }
+  }
+  for (const auto& [first, second] : events.related) {
+    pairs.relate(first, second);
+  }
+  return pairs.exists();
+}
+
 }  // namespace detail
 
 bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e) {
@@ -234,18 +274,25 @@ fence_order::fence_order(const graph& g, const event_rules& rules) : graph_(g), 
     first_.push_back(model::count_of(events_));
     events_.insert(events_.end(), t.events.begin(), t.events.end());
   }
-  width_ = (events_.size() + 63) / 64;
-  base_.assign(events_.size() * width_, 0);
-  never_after_.assign(events_.size() * width_, 0);
+  order_.width = (events_.size() + 63) / 64;
+  order_.base.assign(events_.size() * order_.width, 0);
+  order_.never_after.assign(events_.size() * order_.width, 0);
   for (std::size_t i = 0; i < events_.size(); ++i) {
     if (events_[i]->sequential) {
-      fences_.push_back(i);
+      for (std::size_t f = 0; f < order_.fences.size(); ++f) {
+        const graph_event& other = *events_[order_.fences[f]];
+        if (rules_.morally_strong(other, *events_[i])) {
+          const std::pair both{f, order_.fences.size()};
+          order_.related.push_back(other.stamp < events_[i]->stamp ? both : std::pair{both.second, both.first});
+        }
+      }
+      order_.fences.push_back(i);
     }
     for (std::size_t t = 0; t < first_.size(); ++t) {
       for (int k = 0; k < events_[i]->base[t]; ++k) {
         const std::size_t before = static_cast<std::size_t>(first_[t] + k);
         if (before != i) {
-          add(base_, before, i);
+          add(order_.base, before, i);
         }
       }
     }
@@ -257,23 +304,19 @@ fence_order::fence_order(const graph& g, const event_rules& rules) : graph_(g), 
 
 bool fence_order::search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects) {
   for (const auto& s : suspects) {
-    matrix apart = never_after_;
-    keep_from(apart, *s.first, *s.second);
-    keep_from(apart, *s.second, *s.first);
-    if (exists(apart)) {
+    detail::ordered_events apart = order_;
+    keep_from(apart.never_after, *s.first, *s.second);
+    keep_from(apart.never_after, *s.second, *s.first);
+    if (can_order_fences(apart)) {
       race_ = &s;
       return true;
     }
   }
-  return exists(never_after_);
+  return can_order_fences(order_);
 }
 
-bool fence_order::holds(const matrix& m, std::size_t from, std::size_t to) const noexcept {
-  return ((m[from * width_ + to / 64] >> (to % 64)) & 1U) != 0;
-}
-
-void fence_order::add(matrix& m, std::size_t from, std::size_t to) const noexcept {
-  m[from * width_ + to / 64] |= std::uint64_t{1} << (to % 64);
+void fence_order::add(std::vector<std::uint64_t>& relation, std::size_t from, std::size_t to) const noexcept {
+  relation[from * order_.width + to / 64] |= std::uint64_t{1} << (to % 64);
 }
 
 std::size_t fence_order::index_of(const graph_event& e) const noexcept {
@@ -292,12 +335,18 @@ void fence_order::each_observation(std::size_t location, Use use) const {
   }
 }
 
-void fence_order::keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const {
+void fence_order::keep_from(std::vector<std::uint64_t>& never_after, const graph_event& w, const graph_event& e) const {
   add(never_after, index_of(w), index_of(e));
   if (w.kind == model::event_kind::write) {
     for (const graph_event* r : model::at(graph_.reads, w.location)) {
       if (rules_.observes(*r, w)) {
         add(never_after, index_of(*r), index_of(e));
+      }
+    }
+  } else if (w.rmw && rules_.readings().takes(model::reading::whole_updates_are_observed)) {
+    for (const graph_event* s : model::at(graph_.order, w.location)) {
+      if (s != nullptr && s->partner == &w) {
+        keep_from(never_after, *s, e);
       }
     }
   }
@@ -311,14 +360,14 @@ void fence_order::read_axioms(std::size_t location) {
     if (!r->mixed) {
       from[static_cast<std::size_t>(event_rules::place_in(order, r->source))].push_back(index_of(*r));
       if (r->source != nullptr) {
-        add(never_after_, index_of(*r), index_of(*r->source));
+        add(order_.never_after, index_of(*r), index_of(*r->source));
       }
     }
   }
-  matrix earlier(width_, 0);
+  std::vector<std::uint64_t> earlier(order_.width, 0);
   const auto join = [&](std::size_t row, const std::uint64_t* other) {
-    for (std::size_t w = 0; w < width_; ++w) {
-      never_after_[row * width_ + w] |= other[w];
+    for (std::size_t w = 0; w < order_.width; ++w) {
+      order_.never_after[row * order_.width + w] |= other[w];
     }
   };
   for (std::size_t j = 0; j < order.size(); ++j) {
@@ -331,46 +380,8 @@ void fence_order::read_axioms(std::size_t location) {
     }
   }
   each_observation(location, [&](const graph_event& reader, const graph_event& w) {
-    join(index_of(reader), &never_after_[index_of(w) * width_]);
+    join(index_of(reader), &order_.never_after[index_of(w) * order_.width]);
   });
-}
-
-bool fence_order::exists(const matrix& never_after) const {
-  for (std::size_t i = 0; i < base_.size(); ++i) {
-    if ((base_[i] & never_after[i]) != 0) {
-      return false;
-    }
-  }
-  detail::fence_pairs pairs(fences_.size());
-  matrix never(width_, 0);
-  for (std::size_t f = 0; f < fences_.size(); ++f) {
-    std::fill(never.begin(), never.end(), 0);
-    for (std::size_t a = 0; a < events_.size(); ++a) {
-      if (holds(base_, a, fences_[f])) {
-        for (std::size_t w = 0; w < width_; ++w) {
-          never[w] |= never_after[a * width_ + w];
-        }
-      }
-    }
-    for (std::size_t g = 0; g < fences_.size(); ++g) {
-      if (holds(base_, fences_[f], fences_[g])) {
-        pairs.set_before(f, g);
-      }
-      std::uint64_t broken = 0;
-      for (std::size_t w = 0; w < width_; ++w) {
-        broken |= never[w] & base_[fences_[g] * width_ + w];
-      }
-      if (broken != 0) {
-        pairs.set_never_before(f, g);
-      }
-      const graph_event& x = *events_[fences_[f]];
-      const graph_event& y = *events_[fences_[g]];
-      if (f < g && rules_.morally_strong(x, y)) {
-        pairs.relate(x.stamp < y.stamp ? f : g, x.stamp < y.stamp ? g : f);
-      }
-    }
-  }
-  return pairs.exists();
 }
 
 }  // namespace membar::check

@@ -72,6 +72,20 @@ class fence_pairs {
   std::vector<pair> pairs_{};
 };
 
+/// Relations between events that an order of the fences must respect. A row of `width` words belongs to each event; bit n stands
+/// for event n.
+struct ordered_events {
+  std::vector<std::uint64_t> base{};         ///< for each event: the events that follow it; transitively closed
+  std::vector<std::uint64_t> never_after{};  ///< for each event: the events that must not follow it
+  std::size_t width = 0;                     ///< the number of words in a row
+  std::vector<std::size_t> fences{};         ///< the fences, as numbers of events
+  std::vector<fence_pairs::pair> related{};  ///< the fences, as positions in `fences`, one of which must precede the other;
+                                             ///< the first comes first if nothing contradicts this
+};
+
+/// Returns whether the related fences can be ordered so that no event follows an event that it must never follow.
+[[nodiscard]] bool can_order_fences(const ordered_events& events);
+
 }  // namespace detail
 
 /// Returns whether the order in which a graph's `fence.sc` operations were added is still a Fence-SC order once `e` is added.
@@ -99,34 +113,25 @@ class fence_order {
   [[nodiscard]] const std::pair<const graph_event*, const graph_event*>* race() const noexcept { return race_; }
 
  private:
-  using matrix = std::vector<std::uint64_t>;
-
-  [[nodiscard]] bool holds(const matrix& m, std::size_t from, std::size_t to) const noexcept;
-  void add(matrix& m, std::size_t from, std::size_t to) const noexcept;
+  void add(std::vector<std::uint64_t>& relation, std::size_t from, std::size_t to) const noexcept;
   [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept;
 
   /// Calls `use` with each pair of a read of a location and a write to the location that the read observes.
   template <class Use>
   void each_observation(std::size_t location, Use use) const;
 
-  /// Requires that `w` does not causally precede `e`, either by base causality or through a read that observes `w`.
-  void keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const;
+  /// Requires that `w` does not causally precede `e` in any of the ways that `event_rules::causes` names.
+  void keep_from(std::vector<std::uint64_t>& never_after, const graph_event& w, const graph_event& e) const;
 
   /// Adds the requirements of the axioms Coherence and Causality, given the order of the location's writes: a write does not
   /// causally precede an earlier write or a read of an earlier write, and a read does not precede its source.
   void read_axioms(std::size_t location);
 
-  /// Returns whether there is an order in which no event follows an event that it must never follow.
-  [[nodiscard]] bool exists(const matrix& never_after) const;
-
   const graph& graph_;
   const event_rules& rules_;
   std::vector<const graph_event*> events_{};
-  std::vector<std::size_t> fences_{};  ///< the positions of the `fence.sc` operations in `events_`
   std::vector<int> first_{};
-  std::size_t width_ = 0;
-  matrix base_{};
-  matrix never_after_{};  ///< for each event, the events that must not follow it
+  detail::ordered_events order_{};
   const std::pair<const graph_event*, const graph_event*>* race_ = nullptr;
 };
 

@@ -18,6 +18,7 @@
 #include <check/event_builder.hpp>
 #include <check/execution_end.hpp>
 #include <check/exploration_state.hpp>
+#include <check/fence_order.hpp>
 #include <check/graph.hpp>
 #include <check/load_buffering.hpp>
 #include <check/machine.hpp>
@@ -719,8 +720,7 @@ class axiom_check {
         }
       }
     }
-    whole_ = x_.is_whole();
-    return orient(base);
+    return has_fence_order(base);
   }
 
  private:
@@ -742,68 +742,73 @@ class axiom_check {
     }
   }
 
-  [[nodiscard]] bool orient(const model::relation& base) {
+  /// Returns whether some order of the `fence.sc` operations makes the execution consistent, given base causality without that
+  /// order. If the events form a prefix of an execution, reports the accesses that race under one of these orders.
+  [[nodiscard]] bool has_fence_order(const model::relation& base) {
     const int size = model::count_of(x_.events);
-    for (int x = 0; x < size; ++x) {
-      for (int y = x + 1; y < size; ++y) {
-        if (model::at(x_.events, x).event.sequential && model::at(x_.events, y).event.sequential && x_.strong_pair(x, y) &&
-            !base.holds(x, y) && !base.holds(y, x)) {
-          model::relation one = base;
-          one.add_closed(size, x, y);
-          model::relation other = base;
-          other.add_closed(size, y, x);
-          const bool first = orient(one);
-          const bool second = !x_.state.stopped() && orient(other);
-          return first || second;
-        }
-        if (model::at(x_.events, x).event.sequential && model::at(x_.events, y).event.sequential && x_.strong_pair(x, y) &&
-            base.holds(x, y) && base.holds(y, x)) {
-          return false;
-        }
-      }
-    }
-    if (!axioms_hold(base)) {
+    ordered_events order;
+    order.width = 1;
+    order.never_after.resize(x_.events.size());
+    if (!add_axioms(order.never_after)) {
       return false;
     }
-    if (whole_) {
-      look_for_race(base);
+    for (int n = 0; n < size; ++n) {
+      order.base.push_back(base[n]);
+      if (!model::at(x_.events, n).event.sequential) {
+        continue;
+      }
+      for (std::size_t f = 0; f < order.fences.size(); ++f) {
+        const int other = static_cast<int>(order.fences[f]);
+        if (!x_.strong_pair(other, n)) {
+          continue;
+        }
+        if (base.holds(other, n) && base.holds(n, other)) {
+          return false;
+        }
+        order.related.emplace_back(f, order.fences.size());
+      }
+      order.fences.push_back(static_cast<std::size_t>(n));
+    }
+    if (!can_order_fences(order)) {
+      return false;
+    }
+    if (x_.is_whole()) {
+      look_for_race(order);
     }
     return true;
   }
 
-  /// Returns whether event `x` causally precedes event `y`. Under an alternative reading, the read of an update precedes
-  /// everything that the update's write precedes.
-  [[nodiscard]] bool causes(const model::relation& base, int x, int y) const noexcept {
+  /// Returns the events such that event `x` causally precedes whatever one of them precedes in base causality. Under an
+  /// alternative reading, the read of an update precedes everything that the update's write precedes.
+  [[nodiscard]] model::event_set causes_through(int x) const noexcept {
     const graph_event& e = model::at(x_.events, x).event;
-    if (base.holds(x, y)) {
-      return true;
-    }
+    model::event_set result = model::only(x);
     if (e.kind == event_kind::write) {
-      return contains_any(base, x, y);
+      return result | model::at(observed_, x);
     }
     const bool whole = e.rmw && x_.state.rules.readings().takes(model::reading::whole_updates_are_observed);
     for (int w = 0; w < model::count_of(x_.events) && whole; ++w) {
-      if (model::at(x_.events, w).partner == x && contains_any(base, w, y)) {
-        return true;
+      if (model::at(x_.events, w).partner == x) {
+        result |= model::at(observed_, w);
       }
     }
-    return false;
+    return result;
   }
 
-  [[nodiscard]] bool contains_any(const model::relation& base, int w, int y) const noexcept {
-    for (model::event_set s = model::at(observed_, w); s != 0; s = model::rest(s)) {
-      if (base.holds(model::first(s), y)) {
-        return true;
-      }
+  /// Requires that event `x` does not causally precede event `y`.
+  void keep_from(std::vector<model::event_set>& never_after, int x, int y) const {
+    for (model::event_set s = causes_through(x); s != 0; s = model::rest(s)) {
+      model::at(never_after, model::first(s)) |= model::only(y);
     }
-    return false;
   }
 
   [[nodiscard]] static int place_of(const std::vector<int>& order, int w) noexcept {
     return static_cast<int>(std::find(order.begin(), order.end(), w) - order.begin());
   }
 
-  [[nodiscard]] bool axioms_hold(const model::relation& base) const {
+  /// Adds what the axioms Coherence and Causality require of causality to `never`. Returns whether the axioms on which
+  /// causality has no influence hold.
+  [[nodiscard]] bool add_axioms(std::vector<model::event_set>& never_after) const {
     const int size = model::count_of(x_.events);
     model::relation local;  // SC-per-Location
     for (int x = 0; x < size; ++x) {
@@ -819,9 +824,7 @@ class axiom_check {
       }
       if (e.event.kind == event_kind::write) {
         for (int k = place_of(order, x) + 1; k < model::count_of(order); ++k) {
-          if (causes(base, model::at(order, k), x)) {
-            return false;
-          }
+          keep_from(never_after, model::at(order, k), x);
           if (x_.strong_pair(x, model::at(order, k))) {
             local.add(x, model::at(order, k));
           }
@@ -840,17 +843,13 @@ class axiom_check {
         }
       } else if (e.event.kind == event_kind::read && e.source != open_source) {
         if (e.source >= 0) {
-          if (causes(base, x, e.source)) {
-            return false;
-          }
+          keep_from(never_after, x, e.source);
           if (x_.strong_pair(e.source, x)) {
             local.add(e.source, x);
           }
         }
         for (int k = e.source < 0 ? 0 : place_of(order, e.source) + 1; k < model::count_of(order); ++k) {
-          if (causes(base, model::at(order, k), x)) {
-            return false;
-          }
+          keep_from(never_after, model::at(order, k), x);
           if (x_.strong_pair(x, model::at(order, k))) {
             local.add(x, model::at(order, k));
           }
@@ -860,7 +859,14 @@ class axiom_check {
     return local.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  void look_for_race(const model::relation& base) {
+  /// Returns whether neither event causally precedes the other under some order of the fences.
+  [[nodiscard]] bool may_be_unordered(ordered_events order, int x, int y) const {
+    keep_from(order.never_after, x, y);
+    keep_from(order.never_after, y, x);
+    return can_order_fences(order);
+  }
+
+  void look_for_race(const ordered_events& order) {
     const int size = model::count_of(x_.events);
     for (int x = 0; x < size && !x_.state.stopped(); ++x) {
       for (int y = x + 1; y < size; ++y) {
@@ -869,7 +875,7 @@ class axiom_check {
         if (a.location >= 0 && a.location == b.location && (a.kind == event_kind::write || b.kind == event_kind::write) &&
             a.thread != b.thread && !a.discarded && !b.discarded) {
           const bool read_only = x_.state.changes_what_is_read_only(a, b);
-          if (!read_only && (x_.strong_pair(x, y) || causes(base, x, y) || causes(base, y, x))) {
+          if (!read_only && (x_.strong_pair(x, y) || !may_be_unordered(order, x, y))) {
             continue;
           }
           const graph g = x_.as_graph();
@@ -885,7 +891,6 @@ class axiom_check {
 
   buffered_execution& x_;
   std::vector<model::event_set> observed_{};  ///< per write: the reads that observe it
-  bool whole_ = false;
 };
 
 /// One exploration of the executions with load buffering.

@@ -144,13 +144,21 @@ class repairer {
     }
     const bool before = std::exchange(buffering_, true);
     for (auto& [of, r] : found) {
-      if (spent() || explored(r.edits).status != check_status::verified) {
+      if (spent()) {
+        left_out_ = true;
+        continue;
+      }
+      const check_result verification = explored(r.edits);
+      // All executions without load buffering have been explored if those with load buffering are what is left.
+      r.load_buffering_is_open = verification.load_buffering_is_open;
+      if (verification.status != check_status::verified && !r.load_buffering_is_open) {
         left_out_ = left_out_ || spent();
         continue;
       }
       r.counts = last_;
       result.repairs.push_back(std::move(r));
     }
+    std::ranges::stable_partition(result.repairs, [](const repair& r) { return !r.load_buffering_is_open; });
     buffering_ = before;
     left_out_ = left_out_ || spent();
   }

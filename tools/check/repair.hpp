@@ -41,7 +41,7 @@ struct repair_options {
   int most_kept = 24;  ///< the maximum number of verified sets from which the cheapest are selected
 };
 
-/// Changes with which a program is verified.
+/// Changes with which a program is verified, possibly without its executions with load buffering.
 struct repair {
   std::vector<code_edit> edits{};
   std::vector<double> costs{};  ///< for each change: the time in nanoseconds that it adds to the cost of its instruction
@@ -52,12 +52,14 @@ struct repair {
   /// Whether a change makes a weak access strong, and either the access orders no other accesses or the program has no final
   /// condition. The race is gone, but reads may still return old values, which only final conditions can rule out.
   bool only_strong = false;
+  bool load_buffering_is_open = false;  ///< whether the executions with load buffering could not all be explored
 };
 
 /// The result of a search for repairs.
 struct repair_result {
-  std::vector<repair> repairs{};  ///< the best ones first; all repairs have the same number of changes, which is the smallest
-                                  ///< possible
+  /// the best ones first, but those whose load buffering is open last; all repairs have the same number of changes, which is the
+  /// smallest possible
+  std::vector<repair> repairs{};
   std::uint64_t explorations = 0;
   int tried = 0;                         ///< all sets of up to this number of changes were tried, unless something was left out
   bool left_out = false;                 ///< whether an exploration or the search was cut short, or sets were left out

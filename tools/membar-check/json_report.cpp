@@ -141,6 +141,7 @@ class json_writer final : public report {
       all.push_back({{"cost_ns", r.cost},
                      {"executions", r.counts.executions},
                      {"removes_only_the_race", r.only_strong},
+                     {"load_buffering_is_open", r.load_buffering_is_open},
                      {"changes", std::move(changes)}});
     }
     files_.back()["repairs"] = {{"device", costs.device()},
