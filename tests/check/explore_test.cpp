@@ -840,6 +840,27 @@ TEST(check_explores, updates_that_are_ordered_before_a_write_by_two_pairs_of_fen
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
+TEST(check_explores, past_a_race_that_depends_on_a_reading) {
+  const auto last_resets = [](const std::string& then) {
+    return "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;"
+           "setp.ne.u32 %p0, %r0, 1; @%p0 bra S; st.global.u32 [x], 0; S:" +
+           then;
+  };
+  const auto message = [&](const std::string& then) {
+    const check::check_result r = ptx_program({last_resets(then), last_resets(then)}).explore();
+    EXPECT_EQ(r.status, check_status::race);
+    return r.found.message;
+  };
+  const std::string reading = "this depends on a reading of the PTX ISA: --reading=whole-updates-are-observed";
+  const std::string alone = message("");
+  EXPECT_EQ(alone.find("data race on x:"), 0U) << alone;
+  EXPECT_NE(alone.find("; " + reading), std::string::npos) << alone;
+  const std::string both = message("st.global.u32 [y], 1;");
+  EXPECT_EQ(both.find("data race on y:"), 0U) << both;
+  EXPECT_NE(both.find("; there is also a data race on x: "), std::string::npos) << both;
+  EXPECT_NE(both.find("; " + reading), std::string::npos) << both;
+}
+
 TEST(check_orders, a_launch_after_another) {
   ptx_program p({"st.global.u32 [x], 7;", "ld.global.u32 %r0, [x]; st.global.u32 [y], %r0;"});
   EXPECT_EQ(p.explore().status, check_status::race);

@@ -165,6 +165,17 @@ TEST(check_repairs, are_found_if_only_their_executions_with_load_buffering_are_t
   }
 }
 
+TEST(check_repairs, make_a_weak_access_that_races_with_an_atomic_relaxed) {
+  const std::string add = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
+  const ptx_program p({add, add + "setp.ne.u32 %p0, %r0, 1; @%p0 bra S; st.global.u32 [x], 0; S:"});
+  const check::repair_result r = repairs(
+      p, [&](const check::final_memory& end) { return end.value(p.address("x"), 4) == 1 ? std::string("x is 1") : ""; });
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(words(p.get(), r.repairs.front().edits), (std::vector<std::string>{"st.global.u32: st.relaxed.gpu"}));
+  EXPECT_DOUBLE_EQ(r.repairs.front().cost, 0);
+  EXPECT_FALSE(r.repairs.front().only_strong);
+}
+
 TEST(check_repairs, leave_program_order_as_it_is) {
   // A fence before a loop's first instruction is inside the loop. A fence with the same predicate as the access is executed
   // whenever the access is executed.

@@ -937,17 +937,40 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Extends the finding's message with the names of the readings under which the program can be verified. Ignores load buffering
-/// unless the finding is load buffering itself, because exploring it takes much longer.
+/// Returns the code positions of the accesses or operations that a finding blames.
+[[nodiscard]] std::set<std::pair<const kernel_code*, int>> blamed_code(const program& checked, const finding& f) {
+  std::set<std::pair<const kernel_code*, int>> result;
+  for (const trace_event& e : f.events) {
+    if (e.blamed) {
+      result.emplace(model::at(whole_program(checked, f).threads, e.thread).kernel, e.event.pc);
+    }
+  }
+  return result;
+}
+
+/// Explores the program again under each reading on which the finding may depend. All of these readings give programs more
+/// guarantees, so a finding under one of them is also a finding without it. If there is another finding, it replaces the given
+/// one, which might hide it; otherwise the message names the reading. Ignores load buffering unless the finding is load
+/// buffering itself, because exploring it takes much longer.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
   others.load_buffering = options.load_buffering && !buffering_cycle(result.found).empty();
   for (const auto& [name, one] : litmus_files::checked_readings()) {
+    if (options.readings.takes(one) || !may_depend_on(checked, result.found, one)) {
+      continue;
+    }
     others.readings = options.readings;
     others.readings.take(one);
-    if (may_depend_on(checked, result.found, one) && explore_all(checked, property, others).status == check_status::verified) {
+    check_result other = explore_all(checked, property, others);
+    if (other.status == check_status::verified) {
       result.found.message += litmus_files::depends_on(name);
+    } else if (other.status != check_status::gave_up && result.status == check_status::race &&
+               blamed_code(checked, other.found) != blamed_code(checked, result.found)) {
+      other.found.message += "; there is also a " + result.found.message.substr(0, result.found.message.find(';')) +
+                             litmus_files::depends_on(name);
+      result = std::move(other);
+      return;
     }
   }
 }

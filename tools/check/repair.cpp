@@ -219,8 +219,9 @@ class repairer {
       r.barriers += site.gap ? 1 : 0;
       r.costs.push_back(cost_of(site, e, costs_));
       r.cost += r.costs.back();
-      r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own &&
-                                        (e.to.order == memory_order::relaxed || !property_) && site.first->code != op::fence);
+      const bool may_read_stale = !property_ || (e.to.order == memory_order::relaxed && race_with_strong_.count(e.site) == 0);
+      r.only_strong = r.only_strong || (!site.gap && !site.now().strong && e.kind == code_edit::kind_t::own && may_read_stale &&
+                                        site.first->code != op::fence);
     }
     return r;
   }
@@ -389,6 +390,7 @@ class repairer {
       fresh.sites.erase(std::unique(fresh.sites.begin(), fresh.sites.end()), fresh.sites.end());
       examples_.push_back(std::move(fresh));
       example = &examples_.back();
+      note_weak_partner(r.found);
     }
     if (more == 0) {
       return;
@@ -534,6 +536,24 @@ class repairer {
     return found.size() == 2 ? std::pair(found[0], found[1]) : std::pair<const trace_event*, const trace_event*>();
   }
 
+  /// If the finding is a race between accesses one of which the program makes weak and the other strong, adds the weak access to
+  /// `race_with_strong_`.
+  void note_weak_partner(const finding& f) {
+    const auto [x, y] = racing_events(f);
+    if (x == nullptr || y == nullptr) {
+      return;
+    }
+    const auto first = site_at_.find(edited_.origin(x->thread, x->event.pc));
+    const auto second = site_at_.find(edited_.origin(y->thread, y->event.pc));
+    if (first == site_at_.end() || second == site_at_.end()) {
+      return;
+    }
+    const bool first_is_strong = model::at(sites_, first->second).now().strong;
+    if (first_is_strong != model::at(sites_, second->second).now().strong) {
+      race_with_strong_.insert(first_is_strong ? second->second : first->second);
+    }
+  }
+
   /// Returns whether a path in a kernel's code leads from one position to another. A position reaches itself.
   [[nodiscard]] bool reaches(int k, int from, int to) {
     const auto& code = model::at(program_->kernels, k)->code;
@@ -562,7 +582,7 @@ class repairer {
     }
     const instruction& i = *site.first;
     const strength full = full_of(i);
-    if (full.strong && site.now() != full && (weak_too_ || site.now().strong)) {
+    if (full.strong && site.now() != full && (weak_too_ || site.now().strong || race_with_strong_.count(s) != 0)) {
       result.push_back({s, code_edit::kind_t::own, full});
     }
     if (copies_) {
@@ -695,8 +715,9 @@ class repairer {
   std::vector<std::set<int>> targets_{};  ///< per kernel: the targets of its jumps
   edited_program edited_;
   bool clusters_ = false;
-  bool copies_ = false;  ///< whether some kernel starts asynchronous copies
-  bool weak_too_ = false;
+  bool copies_ = false;               ///< whether some kernel starts asynchronous copies
+  bool weak_too_ = false;             ///< whether any weak access may become strong
+  std::set<int> race_with_strong_{};  ///< the weak accesses that race with strong ones, and that may therefore become strong
   bool left_out_ = false;
   bool load_buffering_left_out_ = false;
   bool hangs_left_out_ = false;  ///< whether sets were not extended because the program hangs with their barriers
