@@ -1298,11 +1298,10 @@ check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {
     for (const auto& [text, condition] : finals) {
       if (!condition.holds(end)) {
-        const std::string values = condition.values(end);
-        return "the final condition does not hold:" + text + (values.empty() ? "" : "; " + values);
+        return violation("the final condition does not hold:" + text, condition.values(end));
       }
     }
-    return std::string();
+    return violation();
   };
 }
 

@@ -983,8 +983,8 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
                                            sanitize_statistics& counts) {
   one.run();
   if (one.is_whole() && property) {
-    if (std::string broken = property(memory_at_end(one.state())); !broken.empty()) {
-      one.out().add(check_status::violated, std::move(broken));
+    if (const check::violation broken = property(memory_at_end(one.state())); !broken.empty()) {
+      one.out().add(check_status::violated, broken.text(), broken.rule);
     }
   }
   counts.schedules = 1;
