@@ -6,6 +6,7 @@
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
+#include <common/quote.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/morally_strong.hpp>
 #include <ptx/compute.hpp>
@@ -262,6 +263,22 @@ namespace {
 
 std::string place_of(const program& p, int thread, const instruction& i) {
   const std::string source = source_place(p, thread, i);
+std::string origin_of_unknown_values(const program& p) {
+  std::string memory;
+  for (const memory_object& o : p.memory) {
+    memory += o.unknown.empty() ? "" : (memory.empty() ? "" : ", ") + o.name;
+  }
+  const bool has_memory = !memory.empty();
+  return "the value depends on " +
+         (has_memory ? "memory that the scenario declares as unknown (" + membar_tools::shortened(memory, 160) + "), or on "
+                     : "") +
+         "an instruction whose result membar-check does not compute, such as a matrix instruction: " +
+         (has_memory
+              ? "give known values to the memory that determines addresses, counts or compared values, and compute these "
+              : "compute addresses, counts and compared values ") +
+         "with integer instructions";
+}
+
   return source.empty() ? "PTX line " + std::to_string(i.line) : source;
 }
 

@@ -806,7 +806,7 @@ class schedule_run {
       case thread_status::unknown_operand:
         out_.add(check_status::gave_up,
                  "an unknown value determines what '" + i.text + "' of " + number +
-                     " does: membar-check does not compute the results of some instructions, such as matrix instructions",
+                     " does: " + check::origin_of_unknown_values(state_.checked),
                  l);
         break;
       default:
