@@ -214,7 +214,11 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES
+MODULE = (HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK
+          + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
+          COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
+          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
+          BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
