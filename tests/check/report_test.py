@@ -306,6 +306,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncthreads() between them, where all threads of the block reach it, before the copy starts (__syncwarp() is enough only if all threads that share this memory are always in one warp)
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
+    # A copy's numbers have the type of the memory at its source, although the tile has no type.
+    ("launch refill block 2 args data out\n", "// writes {0.0, 0.0, 0.0, 0.0} to tile of block 0\n"),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
   an access by thread 2 is outside of every object: 16 bytes at few
 """),
@@ -541,6 +543,13 @@ def main():
         expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
         _, output, _ = run(SHOWN[-1][0], "--events=all")
         expect("all events", SHOWN[-1][1] in output, output)
+        # Bytes that a copy writes have the type with which a thread reads them, or no type at all.
+        words = MEMORY.replace("data f32[8]", "data u32[8] = 1069547520")
+        for text, copy in (("{1.5, 0.0, 0.0, 0.0}", "f32"), ("{1069547520, 0, 0, 0}", "u32")):
+            (folder / "flags.ptx").write_text(MODULE.replace("ld.shared.f32 %f1, [%r3]", f"ld.shared.{copy} %{'f1' if copy == 'f32' else 'r8'}, [%r3]"), encoding="utf-8")
+            _, output, _ = run("launch refill block 2 args data out\n", memory=words)
+            expect(f"a copy that a thread reads as {copy}", f"// writes {text} to tile of block 0\n" in output, output)
+        (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
