@@ -308,6 +308,12 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
     # A copy's numbers have the type of the memory at its source, although the tile has no type.
     ("launch refill block 2 args data out\n", "// writes {0.0, 0.0, 0.0, 0.0} to tile of block 0\n"),
+    # Launches that nothing orders.
+    *((launches, "weak\n  " + who + " run concurrently, because their launch lines have neither a common stream nor 'after'; if the program launches them into one stream, "
+       "add 'stream 0' to both lines\n") for launches, who in (
+        ("launch send args data+4 flag\nlaunch before args data+8\n", "send and before"),
+        ("launch send args data flag\nlaunch send args data flag\n", "two launches of send"),
+        ("launch before stream 0 args data+8\nlaunch send stream 1 args data+4 flag\n", "send and before"))),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
   an access by thread 2 is outside of every object: 16 bytes at few
 """),
@@ -543,6 +549,9 @@ def main():
         expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
         _, output, _ = run(SHOWN[-1][0], "--events=all")
         expect("all events", SHOWN[-1][1] in output, output)
+        for second in ("send stream 0 dependent", "send device 1", "look"):
+            _, output, _ = run(f"launch send stream 0 args data flag\nlaunch {second} args data{' flag' if 'send' in second else ''}\n")
+            expect(f"launches that are not meant to be in one stream, {second}", "\trace\t" in output and "run concurrently" not in output, output)
         # Bytes that a copy writes have the type with which a thread reads them, or no type at all.
         words = MEMORY.replace("data f32[8]", "data u32[8] = 1069547520")
         for text, copy in (("{1.5, 0.0, 0.0, 0.0}", "f32"), ("{1069547520, 0, 0, 0}", "u32")):
