@@ -214,7 +214,11 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY + BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES
+MODULE = (HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK
+          + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
+          COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
+          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
+          BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -302,6 +306,14 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncthreads() between them, where all threads of the block reach it, before the copy starts (__syncwarp() is enough only if all threads that share this memory are always in one warp)
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
+    # A copy's numbers have the type of the memory at its source, although the tile has no type.
+    ("launch refill block 2 args data out\n", "// writes {0.0, 0.0, 0.0, 0.0} to tile of block 0\n"),
+    # Launches that nothing orders.
+    *((launches, "weak\n  " + who + " run concurrently, because their launch lines have neither a common stream nor 'after'; if the program launches them into one stream, "
+       "add 'stream 0' to both lines\n") for launches, who in (
+        ("launch send args data+4 flag\nlaunch before args data+8\n", "send and before"),
+        ("launch send args data flag\nlaunch send args data flag\n", "two launches of send"),
+        ("launch before stream 0 args data+8\nlaunch send stream 1 args data+4 flag\n", "send and before"))),
     ("memory few f32\nlaunch refill block 2 args few out\n", """\
   an access by thread 2 is outside of every object: 16 bytes at few
 """),
@@ -537,6 +549,16 @@ def main():
         expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
         _, output, _ = run(SHOWN[-1][0], "--events=all")
         expect("all events", SHOWN[-1][1] in output, output)
+        for second in ("send stream 0 dependent", "send device 1", "look"):
+            _, output, _ = run(f"launch send stream 0 args data flag\nlaunch {second} args data{' flag' if 'send' in second else ''}\n")
+            expect(f"launches that are not meant to be in one stream, {second}", "\trace\t" in output and "run concurrently" not in output, output)
+        # Bytes that a copy writes have the type with which a thread reads them, or no type at all.
+        words = MEMORY.replace("data f32[8]", "data u32[8] = 1069547520")
+        for text, copy in (("{1.5, 0.0, 0.0, 0.0}", "f32"), ("{1069547520, 0, 0, 0}", "u32")):
+            (folder / "flags.ptx").write_text(MODULE.replace("ld.shared.f32 %f1, [%r3]", f"ld.shared.{copy} %{'f1' if copy == 'f32' else 'r8'}, [%r3]"), encoding="utf-8")
+            _, output, _ = run("launch refill block 2 args data out\n", memory=words)
+            expect(f"a copy that a thread reads as {copy}", f"// writes {text} to tile of block 0\n" in output, output)
+        (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
         expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)

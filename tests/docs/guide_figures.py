@@ -33,6 +33,28 @@ def fence(results, scope, order, stores, arm="membar"):
     return slope(found)
 
 
+def turn(results, case):
+    """Returns the nanoseconds of a turn of `fence_cost` with at most one fence."""
+    return results.cases(FENCES)[f"{case}/1/membar"]["ns"]
+
+
+def tenths(value):
+    return f"{value:.1f}"
+
+
+def added_to_store(results, order):
+    """Returns the nanoseconds that one fence at device scope adds to a turn with a store."""
+    return tenths(turn(results, f"fence/device/{order}/after_store") - turn(results, "nothing/after_store"))
+
+
+def update_order(results):
+    """Returns the nanoseconds that acq_rel adds to an update at device scope, and those of the update with and without it."""
+    cases = results.cases("h200/atomic_cost")
+    ordered = cases["latency/fetch_add/u32/acq_rel_by_scope/device/membar"]["ns"]
+    relaxed = cases["latency/fetch_add/u32/relaxed/device/membar"]["ns"]
+    return [tenths(ordered - relaxed), tenths(ordered), tenths(relaxed)]
+
+
 def beside(results, victim, noise="none", arm=None, file=X2):
     """Returns the nanoseconds of a fence or another victim, on its own or during other kernels' traffic."""
     return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
@@ -386,6 +408,13 @@ SAYS = {
         "which then takes {} ns at device scope and {} ns at system scope on one multiprocessor, and {} ns and {} ns on another": lambda r: [
             short(beside(r, f"release_store.{scope}.{place}")) for place in ("own_sm", "shared_sm") for scope in ("device", "system")],
         "a turn in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
+        "A release at device scope costs {} ns: in `fence_cost`, a turn with one store and one release fence takes {} ns, compared with {} ns for the store.": lambda r: [
+            added_to_store(r, "release"), tenths(turn(r, "fence/device/release/after_store")), tenths(turn(r, "nothing/after_store"))],
+        "`__threadfence()` also costs {} ns, because `--repair` assumes that a stronger fence costs at least as much as a weaker one. By itself, it adds {} ns to a turn with a store.": lambda r: [
+            added_to_store(r, "release"), added_to_store(r, "seq_cst")],
+        "An acquire at device scope costs {} ns, the time of a turn with one acquire fence and no store. Each further acquire fence in a turn adds only {} ns": lambda r: [
+            tenths(turn(r, "fence/device/acquire/idle") - turn(r, "nothing/idle")), short(fence(r, "device", "acquire", "idle"))],
+        "The order of an acq_rel read-modify-write at device scope costs {} ns: in `atomic_cost`, `fetch_add` takes {} ns with acq_rel and {} ns if it is relaxed": update_order,
         "even a fence at block scope takes {} µs, compared with {} ns without traffic.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "While NCCL's all-reduce runs, such a fence takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [

@@ -128,6 +128,19 @@ ret;
 }
 """
 
+FOLLOWS = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry follows(.param .u64 p)
+{
+.reg .b64 %rd<3>;
+ld.param.u64 %rd1, [p];
+ld.global.u64 %rd2, [%rd1];
+st.global.u32 [%rd2], 1;
+ret;
+}
+"""
+
 # Line 7 stores to two words of x and to y. Lines 9 and 10 call the same inlined function.
 COPIES = """.version 9.0
 .target sm_90
@@ -532,6 +545,18 @@ def main():
         (folder / "counts.scenario").write_text("source counts.ptx\nmemory x u32[2]\nlaunch counts grid 2 args x\n")
         _, out, _ = run("--schedules=20", "--limit=10000000", "counts.scenario")
         expect("a thread that counts its polls lets others run", "clean in 20 schedules" in out, out)
+        (folder / "counts.scenario").write_text("source counts.ptx\nmemory x u32[2]\nlaunch counts grid 2 args x\nfinal x[1] == 0\nfinal x == 0\n")
+        _, out, _ = run("--schedules=20", "counts.scenario")
+        expect("a final condition is listed once, whatever the values are",
+               "violated\t1 finding, 20 schedules" in out and out.count("  violated, seed 1, 20 times: the final condition does not hold: x[1] == 0; x[1] is ") == 1, out)
+        (folder / "follows.ptx").write_text(FOLLOWS)
+        for unknown, origin in (("pointers u64[2] unknown", "memory that the scenario declares as unknown (pointers), or on an instruction whose result membar-check does not compute"),
+                                ("pointers u64[2] unknown 1", None)):
+            (folder / "follows.scenario").write_text(f"source follows.ptx\nmemory x u32\nmemory {unknown}{'' if origin else ' = x'}\nlaunch follows args pointers\n")
+            explored = subprocess.run([checker, "follows.scenario"], cwd=folder, capture_output=True, text=True).stdout
+            _, out, _ = run("--schedules=1", "follows.scenario")
+            for text in (explored, out):
+                expect(f"where an unknown value comes from, {unknown}", f" does: the value depends on {origin}" in text if origin else "unknown value" not in text, text)
         (folder / "stuck.scenario").write_text("source k.ptx\nmemory x u32[2]\nlaunch polls block 2 args x\n")
         code, out, _ = run("--schedules=1", "--confirm", "stuck.scenario")
         expect("threads that poll together forever", code == 1 and "stuck.scenario\thang\t" in out and "waits at" in out and "    confirmed" in out, out)

@@ -63,7 +63,7 @@ class execution_end {
     }
     if (property_) {
       bool asks_unknown = false;
-      std::string broken;
+      violation broken;
       try {
         broken = property_(memory_at_end(memory_bytes(state_), g, asks_unknown));
       } catch (...) {
@@ -76,7 +76,7 @@ class execution_end {
         return;
       }
       if (!broken.empty()) {
-        state_.report(g, check_status::violated, std::move(broken));
+        state_.report(g, check_status::violated, broken.text());
       }
     }
   }

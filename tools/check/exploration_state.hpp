@@ -164,8 +164,7 @@ struct exploration_state {
         const instruction& i = model::at(machines, t).at(s);
         report_of(g, t, check_status::gave_up,
                   "an unknown value determines what '" + i.text + "' of thread " + std::to_string(t) +
-                      " does: membar-check does not compute the results of some instructions, such as matrix instructions. "
-                      "Compute addresses, counts and compared values with integer instructions");
+                      " does: " + origin_of_unknown_values(checked));
         return false;
       }
       case thread_status::held:

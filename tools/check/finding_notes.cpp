@@ -218,6 +218,48 @@ void add_unfilled_element(const program& p, const finding& f, std::vector<std::s
   }
 }
 
+/// Returns whether the scenario orders a launch before a later launch, directly or through other launches.
+bool is_ordered_before(const program& p, int launch, int later) {
+  std::vector<bool> precedes(p.launches_before.size());
+  for (int k = later; k > launch && later < model::count_of(p.launches_before); --k) {
+    if (k == later || precedes[static_cast<std::size_t>(k)]) {
+      for (const int before : model::at(p.launches_before, k)) {
+        precedes[static_cast<std::size_t>(before)] = true;
+      }
+    }
+  }
+  return static_cast<std::size_t>(launch) < precedes.size() && precedes[static_cast<std::size_t>(launch)];
+}
+
+/// Adds a note if the accesses of a race, or an uninitialised read and the write that comes too late, are in kernels that
+/// nothing in the scenario orders. There is no note if the kernels are meant to run concurrently: one of them has waited for the
+/// other, or one of the accesses is a strong load, with which a thread probably waits.
+void add_concurrent_launches(const program& p, const finding& f, std::vector<std::string>& notes) {
+  std::vector<const thread_context*> blamed;
+  bool waits = false;
+  for (const trace_event& e : f.events) {
+    if (e.blamed) {
+      blamed.push_back(&model::at(p.threads, issuer_of(p, e.thread)));
+      waits = waits || (e.event.kind == model::event_kind::read && e.event.strong && !e.event.rmw);
+    }
+  }
+  const bool has_accesses = f.status == check_status::race || f.status == check_status::uninitialised;
+  if (!has_accesses || blamed.size() != 2 || waits || f.lacks_only_fence || p.fragment || !handover_of(p, f).values.empty()) {
+    return;
+  }
+  const thread_context& x = *blamed.front();
+  const thread_context& y = *blamed.back();
+  if (x.where.host || y.where.host || x.where.gpu != y.where.gpu || x.launch == y.launch ||
+      is_ordered_before(p, x.launch, y.launch) || is_ordered_before(p, y.launch, x.launch)) {
+    return;
+  }
+  const bool same_kernel = x.kernel->name == y.kernel->name;
+  notes.push_back(
+      (same_kernel ? "two launches of " + x.kernel->name + " run" : x.kernel->name + " and " + y.kernel->name + " run") +
+      " concurrently, because their launch lines have neither a common stream nor 'after'; if the program launches "
+      "them into one stream, add 'stream 0' to both lines");
+}
+
 }  // namespace
 
 std::vector<std::string> finding_notes(const program& launched, const finding& f) {
@@ -228,6 +270,7 @@ std::vector<std::string> finding_notes(const program& launched, const finding& f
   const std::size_t so_far = notes.size();
   add_poll_notes(whole_program(launched, f), f, notes);
   if (notes.size() == so_far) {
+    add_concurrent_launches(whole_program(launched, f), f, notes);
     const std::vector<std::string> accesses = access_notes(launched, f);
     notes.insert(notes.end(), accesses.begin(), accesses.end());
   }

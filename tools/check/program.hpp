@@ -16,6 +16,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace membar::check {
@@ -195,9 +196,21 @@ class final_memory {
   [[nodiscard]] virtual const graph& execution() const noexcept = 0;
 };
 
-/// A property that must hold at the end of every complete execution. It is a function that returns an empty string if the
-/// property holds, and otherwise a sentence that describes the violation. The function may be empty.
-using check_property = std::function<std::string(const final_memory&)>;
+/// Describes how the end of an execution violates a property. By default, there is no violation.
+struct violation {
+  std::string rule{};    ///< a sentence that says what does not hold; empty if the property holds
+  std::string values{};  ///< the values that show it; empty if they are not known
+
+  violation() = default;
+  violation(std::string broken, std::string shown = {}) : rule(std::move(broken)), values(std::move(shown)) {}
+  violation(const char* broken) : rule(broken) {}
+
+  [[nodiscard]] bool empty() const noexcept { return rule.empty(); }
+  [[nodiscard]] std::string text() const { return rule + (values.empty() ? "" : "; " + values); }
+};
+
+/// A property that must hold at the end of every complete execution. The function may be empty.
+using check_property = std::function<violation(const final_memory&)>;
 
 /// The order in which the threads of an execution executed their events up to a finding. An exploration can follow this
 /// schedule. Every read in the execution reads from the newest write.

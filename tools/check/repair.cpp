@@ -259,7 +259,7 @@ class repairer {
     each.time = time_;
     const auto watched = [&](const final_memory& end) {
       watch(end.execution());
-      return property_ ? property_(end) : std::string();
+      return property_ ? property_(end) : violation();
     };
     const check_property all = watched;
     const check_property& asked = system_wide_ ? all : property_;

@@ -1076,42 +1076,65 @@ class preparation {
                : "";
   }
 
+  /// The kernels that a name may denote.
+  struct named_kernels {
+    const ptx_function* exact = nullptr;         ///< the kernel with exactly this name
+    std::vector<const ptx_function*> similar{};  ///< the kernels for which it is another spelling
+    /// Returns the kernel, or null if the name is unknown or ambiguous.
+    [[nodiscard]] const ptx_function* one() const noexcept {
+      return exact == nullptr && similar.size() == 1 ? similar.front() : exact;
+    }
+  };
+
+  [[nodiscard]] static std::string without_spaces(std::string name) {
+    name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
+    return name;
+  }
+
+  /// Returns those of the module's kernels for which `is_eligible` is true and that a name in the scenario may denote.
+  template <class Predicate>
+  [[nodiscard]] named_kernels kernels_named(const std::string& name, const Predicate& is_eligible) const {
+    const std::string wanted = without_spaces(name);
+    named_kernels result;
+    for (const ptx_function& f : module_.functions) {
+      if (!f.kernel || !is_eligible(f)) {
+        continue;
+      }
+      const std::string plain = source_name(f.name);
+      if (f.name == wanted || plain == wanted) {
+        result.exact = &f;
+      } else if (short_name(plain) == wanted || uniform_name(plain) == uniform_name(wanted)) {
+        result.similar.push_back(&f);
+      }
+    }
+    return result;
+  }
+
   [[nodiscard]] const ptx_function& kernel_of(const scenario::launch_line& l) const {
-    std::string wanted = l.kernel;
-    wanted.erase(std::remove(wanted.begin(), wanted.end(), ' '), wanted.end());
-    const ptx_function* kernel = nullptr;
-    std::vector<const ptx_function*> similar;
+    const named_kernels found = kernels_named(l.kernel, [](const ptx_function&) { return true; });
+    if (found.one() != nullptr) {
+      return *found.one();
+    }
+    const std::string wanted = without_spaces(l.kernel);
     bool same_template = false;
     std::string names;
     std::vector<std::string> all;
     for (const ptx_function& f : module_.functions) {
-      if (!f.kernel) {
-        continue;
+      if (f.kernel) {
+        const std::string plain = source_name(f.name);
+        names += (names.empty() ? "" : ", ") + plain;
+        all.push_back(plain);
+        same_template = same_template || short_name(plain) == short_name(wanted);
       }
-      const std::string plain = source_name(f.name);
-      names += (names.empty() ? "" : ", ") + plain;
-      all.push_back(plain);
-      if (f.name == wanted || plain == wanted) {
-        kernel = &f;
-      } else if (short_name(plain) == wanted || uniform_name(plain) == uniform_name(wanted)) {
-        similar.push_back(&f);
-      }
-      same_template = same_template || short_name(plain) == short_name(wanted);
     }
-    if (kernel == nullptr && similar.size() == 1) {
-      return *similar.front();
+    std::string advice = found.similar.empty() && !same_template ? did_you_mean(wanted, all) : std::string();
+    if (found.similar.empty() && advice.empty()) {
+      advice = how_to_instantiate(l.kernel, all);
     }
-    if (kernel == nullptr) {
-      std::string advice = similar.empty() && !same_template ? did_you_mean(wanted, all) : std::string();
-      if (similar.empty() && advice.empty()) {
-        advice = how_to_instantiate(l.kernel, all);
-      }
-      throw model::error(l.line, 1,
-                         "the source has " + std::string(similar.empty() ? "no kernel " : "several kernels ") +
-                             quote(l.kernel) + ": it defines " +
-                             (names.empty() ? "none" : membar_tools::shortened(names, 160)) + advice);
-    }
-    return *kernel;
+    throw model::error(l.line, 1,
+                       "the source has " + std::string(found.similar.empty() ? "no kernel " : "several kernels ") +
+                           quote(l.kernel) + ": it defines " + (names.empty() ? "none" : membar_tools::shortened(names, 160)) +
+                           advice);
   }
 
   [[nodiscard]] kernel_code decoded_kernel(const ptx_function& kernel, std::size_t layout) const {
@@ -1138,25 +1161,55 @@ class preparation {
   /// Adds the launches that precede a launch: the launches that it names, and the earlier launches in its stream.
   void add_order(const scenario::launch_line& l, launch_request& request) {
     for (const std::string& before : l.after) {
-      const auto it = named_.find(before);
-      if (it == named_.end()) {
-        std::vector<std::string> keys;
-        std::transform(named_.begin(), named_.end(), std::back_inserter(keys), [](const auto& n) { return n.first; });
-        throw model::error(
-            l.line, 1,
-            "'after " + before + "': no kernel, stream or host thread above has that name" + did_you_mean(before, keys));
-      }
-      request.after.insert(request.after.end(), it->second.begin(), it->second.end());
+      const std::vector<int> launches = launches_named(before, l.line);
+      request.after.insert(request.after.end(), launches.begin(), launches.end());
     }
     if (!l.stream.empty() && last_of_stream_.count(l.stream) != 0) {
       request.after.push_back(last_of_stream_[l.stream]);
     }
   }
 
+  /// Returns the launches above a line whose kernel, stream or host thread has the given name.
+  [[nodiscard]] std::vector<int> launches_named(const std::string& name, int line) const {
+    const named_kernels kernels = kernels_named(name, [&](const ptx_function& f) { return launches_of_.count(&f) != 0; });
+    std::vector<int> result;
+    const auto named = named_.find(name);
+    if (named != named_.end()) {
+      result = named->second;
+    }
+    // another spelling of a kernel's name does not hide a stream or a host thread that has exactly this name
+    const ptx_function* const kernel = result.empty() ? kernels.one() : kernels.exact;
+    if (kernel != nullptr) {
+      const std::vector<int>& launches = launches_of_.at(kernel);
+      result.insert(result.end(), launches.begin(), launches.end());
+    }
+    if (!result.empty()) {
+      return result;
+    }
+    const std::string wrong = "'after " + name + "': ";
+    if (!kernels.similar.empty()) {
+      std::string names;
+      for (const ptx_function* f : kernels.similar) {
+        names += (names.empty() ? "" : ", ") + source_name(f->name);
+      }
+      throw model::error(line, 1,
+                         wrong +
+                             "several kernels launched above have that name: add the template arguments or the namespace (" +
+                             membar_tools::shortened(names, 160) + ")");
+    }
+    std::vector<std::string> keys;
+    std::transform(named_.begin(), named_.end(), std::back_inserter(keys), [](const auto& n) { return n.first; });
+    for (const auto& [function, launches] : launches_of_) {
+      const std::string plain = source_name(function->name);
+      keys.insert(keys.end(), {plain, short_name(plain)});
+    }
+    throw model::error(line, 1, wrong + "no kernel, stream or host thread above has that name" + did_you_mean(name, keys));
+  }
+
   /// Checks that a host thread's name is not used for anything else.
   void check_names(const scenario::launch_line& l) {
     for (const std::string& name : {l.kernel, l.stream}) {
-      if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
+      if (hosts_.count(name) != 0 || (l.request.host && others_.count(name) != 0)) {
         throw model::error(l.line, 1,
                            quote(name) +
                                " names both a host thread and something else: give the host thread a name that no other host "
@@ -1165,6 +1218,11 @@ class preparation {
     }
     if (l.request.host) {
       hosts_.insert(l.kernel);
+    } else {
+      others_.insert(l.kernel);
+      if (!l.stream.empty()) {
+        others_.insert(l.stream);
+      }
     }
   }
 
@@ -1185,11 +1243,9 @@ class preparation {
   void add(const scenario::launch_line& l) {
     check_names(l);
     launch_request request = l.request;
-    if (request.host) {
-      request.kernel = std::make_shared<kernel_code>(host_kernel(l.kernel, l.host, memory_, scenario_.path));
-    } else {
-      request.kernel = code_of(kernel_of(l), request.device);
-    }
+    const ptx_function* const kernel = request.host ? nullptr : &kernel_of(l);
+    request.kernel = kernel == nullptr ? std::make_shared<kernel_code>(host_kernel(l.kernel, l.host, memory_, scenario_.path))
+                                       : code_of(*kernel, request.device);
     give_arguments(l, request);
     add_order(l, request);
     const int number = [&] {
@@ -1199,7 +1255,7 @@ class preparation {
         throw model::error(l.line, 1, e.what());
       }
     }();
-    named_[l.kernel].push_back(number);
+    (kernel == nullptr ? named_[l.kernel] : launches_of_[kernel]).push_back(number);
     if (!l.stream.empty()) {
       named_[l.stream].push_back(number);
       last_of_stream_[l.stream] = number;
@@ -1227,8 +1283,10 @@ class preparation {
   std::vector<named_memory> memory_{};
   tensor_maps maps_{};
   std::map<std::pair<std::string, std::size_t>, std::shared_ptr<const kernel_code>> kernels_{};  ///< by name and layout
-  std::map<std::string, std::vector<int>> named_{};  ///< launches, by the name of their kernel, stream or host thread
-  std::set<std::string> hosts_{};
+  std::map<std::string, std::vector<int>> named_{};                ///< launches, by the name of their stream or host thread
+  std::map<const ptx_function*, std::vector<int>> launches_of_{};  ///< launches, by their kernel
+  std::set<std::string> hosts_{};                                  ///< the names of host threads
+  std::set<std::string> others_{};  ///< the names in earlier lines of kernels, as written there, and of streams
   std::map<std::string, int> last_of_stream_{};
 };
 
@@ -1240,11 +1298,10 @@ check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {
     for (const auto& [text, condition] : finals) {
       if (!condition.holds(end)) {
-        const std::string values = condition.values(end);
-        return "the final condition does not hold:" + text + (values.empty() ? "" : "; " + values);
+        return violation("the final condition does not hold:" + text, condition.values(end));
       }
     }
-    return std::string();
+    return violation();
   };
 }
 

@@ -6,6 +6,7 @@
 #include <check/mbarrier_state.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
+#include <common/quote.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/morally_strong.hpp>
 #include <ptx/compute.hpp>
@@ -24,20 +25,62 @@ namespace membar::check {
 
 namespace {
 
-/// Returns the type in which to print the value of an access: the access's own type if it is a float or a signed integer,
-/// otherwise the type with which the memory is declared.
-[[nodiscard]] ptx_type type_at(const program& p, const instruction& i, const graph_event& e) {
-  const auto tells = [](ptx_type t, int bytes) { return bytes_of(t) == bytes && (is_float(t) || is_signed(t)); };
-  if (tells(i.type, e.bytes)) {
-    return i.type;
+/// Returns the type with which the memory at an address is declared, or `none` if the declaration has no type.
+[[nodiscard]] ptx_type declared_type(const program& p, std::uint64_t address) {
+  const auto o = std::ranges::find_if(
+      p.memory, [&](const memory_object& one) { return address >= one.address && address - one.address < one.bytes; });
+  return o == p.memory.end() ? ptx_type::none : o->type;
+}
+
+/// Returns whether event `e` of an asynchronous operation accesses whole numbers of a type that prints differently from an
+/// unsigned integer.
+[[nodiscard]] bool is_type_of_copy(const graph_event& e, ptx_type type) {
+  const int bytes = bytes_of(type);
+  return (is_float(type) || is_signed(type)) && (bytes == e.bytes || (e.bytes > bytes && (bytes == 4 || bytes == 8)));
+}
+
+/// Returns the type of the numbers that event `e` of an asynchronous operation accesses. A copy's instruction has no type, and
+/// shared memory often has none either, so this is the type of the memory at either end of the copy, or the type with which a
+/// thread reads the bytes.
+[[nodiscard]] ptx_type type_in_copy(const program& p, const graph& g, const graph_event& e) {
+  const thread_run& run = model::at(g.threads, e.thread);
+  if (const ptx_type here = declared_type(p, e.address); is_type_of_copy(e, here)) {
+    return here;
   }
-  for (const memory_object& o : p.memory) {
-    if (e.address >= o.address && e.address - o.address < o.bytes &&
-        (tells(o.type, e.bytes) || (e.bytes == 16 && is_float(o.type)))) {
-      return o.type;
+  if (run.issue != nullptr && is_type_of_copy(e, instruction_of(p, *run.issue).type)) {
+    return instruction_of(p, *run.issue).type;
+  }
+  for (const graph_event* r : run.events) {
+    const bool is_source = r->kind == model::event_kind::read && r->mbarrier == mbarrier_op::none;
+    if (const ptx_type there = declared_type(p, r->address); is_source && is_type_of_copy(e, there)) {
+      return there;
+    }
+  }
+  for (const thread_run& other : g.threads) {
+    for (const graph_event* r : other.events) {
+      const bool is_within = r->kind == model::event_kind::read && r->address >= e.address &&
+                             r->address - e.address < static_cast<std::uint64_t>(e.bytes);
+      if (is_within && is_type_of_copy(e, instruction_of(p, *r).type)) {
+        return instruction_of(p, *r).type;
+      }
     }
   }
   return ptx_type::none;
+}
+
+/// Returns the type in which to print the value of an access: the access's own type if it is a float or a signed integer,
+/// otherwise the type with which the memory is declared.
+[[nodiscard]] ptx_type type_at(const program& p, const graph& g, const graph_event& e) {
+  const auto tells = [&](ptx_type t) { return bytes_of(t) == e.bytes && (is_float(t) || is_signed(t)); };
+  const ptx_type own = instruction_of(p, e).type;
+  if (tells(own)) {
+    return own;
+  }
+  if (model::at(p.threads, e.thread).copies_of >= 0 && e.mbarrier == mbarrier_op::none) {
+    return type_in_copy(p, g, e);
+  }
+  const ptx_type declared = declared_type(p, e.address);
+  return tells(declared) ? declared : ptx_type::none;
 }
 
 /// Formats a value as a number of the given type.
@@ -45,11 +88,11 @@ namespace {
   return v.high == 0 ? number_text(v.low, type) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
 }
 
-/// Formats 16 bytes as 4-byte numbers, or as 8-byte numbers if the type has 8 bytes.
-[[nodiscard]] std::string words_text(wide_value v, ptx_type type) {
+/// Formats 8 or 16 bytes as 4-byte numbers, or as 8-byte numbers if the type has 8 bytes.
+[[nodiscard]] std::string words_text(wide_value v, unsigned size, ptx_type type) {
   std::string text = "{";
   const unsigned bytes = bytes_of(type) == 8 ? 8 : 4;
-  for (unsigned at = 0; at < 16; at += bytes) {
+  for (unsigned at = 0; at < size; at += bytes) {
     const std::uint64_t half = at < 8 ? v.low : v.high;
     text += (at == 0 ? "" : ", ") + number_text(truncated(half >> (8 * (at % 8)), static_cast<int>(8 * bytes)),
                                                 static_cast<unsigned>(bytes_of(type)) == bytes ? type : ptx_type::none);
@@ -121,11 +164,13 @@ namespace {
 
 /// Describes an event's effect as the text that follows the instruction's name.
 [[nodiscard]] std::string event_text(const program& p, const graph& g, const graph_event& e) {
-  const ptx_type type = type_at(p, instruction_of(p, e), e);
-  const std::string value = e.value.unknown                                                  ? "an unknown value"
-                            : e.mbarrier != mbarrier_op::none                                ? mbarrier_text(e.value.low)
-                            : model::at(p.threads, e.thread).copies_of >= 0 && e.bytes == 16 ? words_text(e.value, type)
-                                                                                             : value_text(e.value, type);
+  const ptx_type type = type_at(p, g, e);
+  const bool has_words =
+      model::at(p.threads, e.thread).copies_of >= 0 && (e.bytes == 16 || (type != ptx_type::none && bytes_of(type) < e.bytes));
+  const std::string value = e.value.unknown                   ? "an unknown value"
+                            : e.mbarrier != mbarrier_op::none ? mbarrier_text(e.value.low)
+                            : has_words                       ? words_text(e.value, static_cast<unsigned>(e.bytes), type)
+                                                              : value_text(e.value, type);
   switch (e.kind) {
     case model::event_kind::read: {
       const graph_event* const source = source_of(g, e);
@@ -216,6 +261,22 @@ std::string place_text(const program& p, std::uint64_t address) {
     hex.insert(hex.begin(), digits[rest % 16]);
   }
   return "address 0x" + hex;
+}
+
+std::string origin_of_unknown_values(const program& p) {
+  std::string memory;
+  for (const memory_object& o : p.memory) {
+    memory += o.unknown.empty() ? "" : (memory.empty() ? "" : ", ") + o.name;
+  }
+  const bool has_memory = !memory.empty();
+  return "the value depends on " +
+         (has_memory ? "memory that the scenario declares as unknown (" + membar_tools::shortened(memory, 160) + "), or on "
+                     : "") +
+         "an instruction whose result membar-check does not compute, such as a matrix instruction: " +
+         (has_memory
+              ? "give known values to the memory that determines addresses, counts or compared values, and compute these "
+              : "compute addresses, counts and compared values ") +
+         "with integer instructions";
 }
 
 std::string object_text(const program& p, std::uint64_t address) {

@@ -26,6 +26,9 @@ using namespace ptx;
 /// no object is near the address, returns an empty string.
 [[nodiscard]] std::string object_text(const program& p, std::uint64_t address);
 
+/// Returns a clause that says where a program's unknown values come from, and how to avoid them.
+[[nodiscard]] std::string origin_of_unknown_values(const program& p);
+
 /// Returns the thread whose code an event executes: for an asynchronous copy, the thread that started it.
 [[nodiscard]] inline int issuer_of(const program& p, int thread) {
   const int issuer = model::at(p.threads, thread).copies_of;

@@ -168,7 +168,7 @@ struct judge_request {
 
 membar_witness::judge judge_of(const form& f, const judge_request& by) {
   return [&f, by, holds = f.prepared.property()](const membar_witness::image& end) {
-    std::string wrong = f.scenario.finals.empty() ? std::string() : holds(witness::memory_of_run(end));
+    std::string wrong = f.scenario.finals.empty() ? std::string() : holds(witness::memory_of_run(end)).text();
     const std::uint64_t read = by.watched.bytes == 4 ? end.report(3) & 0xffffffffU : end.report(3);
     if (wrong.empty() && by.watched.launch >= 0 && end.report(2) != 0 && read != by.watched.expected) {
       wrong = "the load at PTX line " + std::to_string(by.watched.line) + " read " + std::to_string(read) + " instead of " +

@@ -120,8 +120,11 @@ class reporter {
   }
 
   /// Reports a finding about the whole run.
-  void add(check_status status, std::string message) {
-    const std::uint64_t key = key_of(status, std::hash<std::string>()(message) & 0xffffU, 0);
+  void add(check_status status, const std::string& message) { add(status, message, message); }
+  /// Like the overload above, but findings with the same status and the same `subject` count as the same finding.
+  void add(check_status status, std::string message, const std::string& subject) {
+    const std::uint64_t hash = std::hash<std::string>()(subject);
+    const std::uint64_t key = key_of(status, hash & 0xffffffU, hash >> 24U & 0xffffffU);
     if (!is_known(key)) {
       add(key, excerpt({}), status, std::move(message), {});
     }

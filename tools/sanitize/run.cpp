@@ -806,7 +806,7 @@ class schedule_run {
       case thread_status::unknown_operand:
         out_.add(check_status::gave_up,
                  "an unknown value determines what '" + i.text + "' of " + number +
-                     " does: membar-check does not compute the results of some instructions, such as matrix instructions",
+                     " does: " + check::origin_of_unknown_values(state_.checked),
                  l);
         break;
       default:
@@ -983,8 +983,8 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
                                            sanitize_statistics& counts) {
   one.run();
   if (one.is_whole() && property) {
-    if (std::string broken = property(memory_at_end(one.state())); !broken.empty()) {
-      one.out().add(check_status::violated, std::move(broken));
+    if (const check::violation broken = property(memory_at_end(one.state())); !broken.empty()) {
+      one.out().add(check_status::violated, broken.text(), broken.rule);
     }
   }
   counts.schedules = 1;
