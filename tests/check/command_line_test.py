@@ -579,7 +579,7 @@ def main():
         assumes("verified", 0, "source async.ptx\nlaunch asks\n", NOT_CANCELLED)
         assumes("verified", 0, "source async.ptx\nmemory m u64\nlaunch none args m\n", " s\n")
         assumes("verified", 0, "source async.ptx\nlaunch times\n", " s; clocks stand still\n")
-        assumes("race", 1, "source async.ptx\nlaunch hurries\n", "starts an asynchronous store of 16 bytes to answer of block 0",
+        assumes("race", 1, "source async.ptx\nlaunch hurries\n", "(an asynchronous store of 16 bytes to answer of block 0) writes this memory",
                 "thread 1, an asynchronous operation of thread 0 (hurries, block 0, thread 0)\n")
         assumes("gave up", 3, "source async.ptx\nmemory m u64\nlaunch patches args m\n",
                 ": tensor copies in im2col mode are not modelled: check the kernel with copies of tiles")

@@ -235,7 +235,7 @@ TEST(tensor_memory, is_written_by_products_in_their_order) {
   const std::string other = "setp.eq.u32 %p5, %r15, 64; @%p5 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race, "tensor memory");
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race,
-                "starts an asynchronous matrix product from a of block 0 to tensor memory of block 0");
+                "(an asynchronous matrix product from a of block 0 to tensor memory of block 0)");
 }
 
 TEST(tensor_memory, is_loaded_before_it_is_written_again) {

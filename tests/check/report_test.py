@@ -214,8 +214,31 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = (HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER + EARLY_BARRIER + HANDS_BACK
-          + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
+# As above, but the tile is initialised, so that reading it too early is a race.
+INITIALISED = COPIED.replace(".entry waits", ".entry initialises_waits").replace(".loc 1 2 3\ncp.async", ".loc 1 3 3\nst.shared.u32 [%r4], 0;\n.loc 1 2 3\ncp.async")
+INITIALISED += INITIALISED.replace(".entry initialises", ".entry commits_never").replace("cp.async.commit_group;\n", "").replace("wait_group 1", "wait_group 0")
+# A bulk copy reads the tile, and its thread fills the tile again.
+INITIALISED += kernel("stores_tile", "do", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\ncp.async.cg.shared.global [%r1], [%rd2], 16;\ncp.async.wait_all;\nfence.proxy.async;\n.loc 1 2 3\ncp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;\ncp.async.bulk.commit_group;\n"
+                      ".loc 1 9 3\ncp.async.cg.shared.global [%r1], [%rd2], 16;\n")
+# A flag is written before the data: with a store or with an update. In `acknowledges`, the data is read after the flag's second write.
+EARLY = kernel("announces", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
+EARLY += EARLY.replace("announces", "claims").replace("st.release.gpu.global.u32 [%rd2], 1", "atom.acq_rel.gpu.global.exch.b32 %r1, [%rd2], 1")
+EARLY += kernel("acknowledges", "dfo", WAIT.format("acquire").replace(".loc 1 9 3", ".loc 1 8 3\nst.release.gpu.global.u32 [%rd2+4], 1;\n.loc 1 9 3"))
+EARLY += kernel("overwrites_again", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 4 3\nL: ld.acquire.gpu.global.u32 %r1, [%rd2+4];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n"
+                ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
+# The counter gives each block a number; it is not a flag.
+EARLY += kernel("takes_number", "df", ".loc 1 3 3\natom.acq_rel.gpu.global.add.u32 %r1, [%rd2], 1;\n.loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
+# Each block tests the data and then sets it, or increments it. In `leader_sets`, only thread 0 sets it.
+TESTS = kernel("tests_and_sets", "d", ".loc 1 2 3\nld.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\nst.global.u32 [%rd1], 1;\nE:\n")
+TESTS += kernel("increments", "d", ".loc 1 2 3\nld.global.u32 %r1, [%rd1];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%rd1], %r1;\n")
+TESTS += kernel("leader_sets", "d", "mov.u32 %r2, %tid.x;\n.loc 1 2 3\nld.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra E;\nadd.u32 %r1, %r1, 1;\n.loc 1 3 3\nst.global.u32 [%rd1], %r1;\nE: st.relaxed.gpu.global.u32 [%rd1+16], %r1;\n")
+TESTS += TESTS[TESTS.index(".visible .entry leader_sets"):].replace("leader_sets", "first_block_sets").replace("mov.u32 %r2, %tid.x;\n", "mov.u32 %r3, %ctaid.x;\nsetp.ne.u32 %p2, %r3, 0;\n@%p2 exit;\nmov.u32 %r2, %tid.x;\n")
+TESTS += kernel("adds_neighbour", "d", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2, %r2, 4;\nadd.u64 %rd2, %rd2, %rd1;\n.loc 1 2 3\nld.global.u32 %r1, [%rd2];\nld.global.u32 %r3, [%rd2+4];\nadd.u32 %r1, %r1, %r3;\nst.global.u32 [%rd2], %r1;\n")
+# Each thread writes its data before a barrier with a fence on its wrong side; thread 0 then increments a counter.
+FENCE_BEFORE_BARRIER = kernel("fence_before_barrier", "df", "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %tid.x;\nshl.b32 %r4, %r2, 1;\nadd.u32 %r4, %r4, %r3;\nmul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n"
+                              ".loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 5 3\nbar.sync 0;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra E;\n.loc 1 3 3\natom.global.inc.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
+MODULE = (HEAD + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+          EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
           BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
@@ -298,11 +321,11 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # a copy, with its source and its destination
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
-  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and both are weak
+  data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 (an asynchronous copy of 16 bytes from data+16 to tile of block 0) writes this memory; nothing orders them, and both are weak
 """),
     # The report names a single writer for the bytes that are read, although the copy wrote more bytes. A note names the missing barrier.
     ("launch refill block 2 args data out\n", """\
-  data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 starts an asynchronous copy of 16 bytes from data to tile of block 0, which writes it; nothing orders them, and both are weak
+  data race on tile+4 of block 0: flags.cu:9 reads 4 bytes and flags.cu:4 (an asynchronous copy of 16 bytes from data to tile of block 0) writes this memory; nothing orders them, and both are weak
   both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:4: add __syncthreads() between them, where all threads of the block reach it, before the copy starts (__syncwarp() is enough only if all threads that share this memory are always in one warp)
 """),
     ("launch refill block 2 args data out\n", "  > 3: flags.cu:9: *out = *data;   // reads 0.0 from tile+4 of block 0, written by thread 2 event 1\n"),
@@ -363,11 +386,44 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     # The copy that writes the memory has not completed.
     ("launch waits_never args data out\n", "  flags.cu:2 in thread 0 starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory: before the read, "
      "wait for it with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++)\n  thread "),
-    ("launch waits_too_little block 2 args data out\n", "  flags.cu:2 in thread 1 starts a copy to tile+16 of block 0, but the copy has not completed when flags.cu:9 reads this memory; the wait at flags.cu:4 does not include this copy: "
+    ("launch waits_too_little block 2 args data out\n", "  flags.cu:2 in thread 1 starts a copy to tile+16 of block 0, but the copy has not completed when flags.cu:9 reads this memory; the wait at flags.cu:4 does not include this copy, because it leaves the last group in flight: "
      "wait for it in thread 1 with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++), and add a barrier, such as __syncthreads(), between this wait and the read\n  thread "),
     ("launch waits_alone block 2 args data out\n", "  flags.cu:2 in thread 1 starts a copy to tile+16 of block 0, but no barrier separates the wait for it at flags.cu:4 and flags.cu:9: add __syncthreads() between them\n  thread "),
     ("launch waits_for_arrival block 2 args data out\n", "reads this memory: before the read, wait for the phase of the mbarrier in which the arrival at flags.cu:5 counts\n  thread "),
     ("launch reads_early block 2 args data out\n", "  flags.cu:2 in thread 0 starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory: before the read, wait for the phase of the copy's mbarrier that expects the copy's bytes\n  thread "),
+    # The same holds for a race with a copy.
+    ("launch copy args data flag out\n", "  flags.cu:2 in thread 0 starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory: before the read, "
+     "wait for it with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++)\n  thread "),
+    ("launch initialises_waits_never args data out\n", "but the copy has not completed when flags.cu:9 reads this memory: before the read, wait for it with cp.async.wait_group"),
+    ("launch initialises_waits_too_little block 2 args data out\n", " starts a copy to tile of block 0, but the copy has not completed when flags.cu:9 reads this memory; the wait at flags.cu:4 does not include this copy, because it leaves the last group in flight: "
+     "wait for it in thread 0 with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++), and add a barrier, such as __syncthreads(), between this wait and the read\n  thread "),
+    ("launch commits_never_waits_too_little block 2 args data out\n", "; the wait at flags.cu:4 does not include this copy, because the copy is not committed to a group before it: wait for it in thread 0 "),
+    ("memory tiles u32[4]\nlaunch stores_tile args tiles data\n", "  flags.cu:2 in thread 0 starts a copy from tile of block 0, but the copy has not completed when flags.cu:9 writes this memory: before the write, wait for it with cp.async.bulk.wait_group.read\n"),
+    # A flag that is written too early.
+    ("launch announces args data flag\nlaunch acquire args data flag out\n",
+     "  flags.cu:3 writes flag before flags.cu:2 writes data, so the read of flag at flags.cu:7 does not order flags.cu:2 before flags.cu:9: move the write of flag after flags.cu:2\n  thread "),
+    ("launch claims args data flag\nlaunch acquire args data flag out\n",
+     "before flags.cu:9: if the access at flags.cu:2 cannot precede the update at flags.cu:3, write another flag with release after flags.cu:2, and wait for that flag with acquire before flags.cu:9\n  thread "),
+    # The flag of the first round is not to blame, although its write precedes the data.
+    ("memory flags u32[2]\nlaunch overwrites_again args data flags\nlaunch acknowledges args data flags out\n",
+     "both are weak\n  flags.cu:8 writes flags+4 before flags.cu:9 reads data, so the read of flags+4 at flags.cu:4 does not order flags.cu:9 before flags.cu:2: move the write of flags+4 after flags.cu:9\n  thread "),
+    ("launch takes_number grid 2 args data flag\n", "both are weak\n  thread "),
+    # Reading and writing in two steps.
+    ("launch tests_and_sets grid 2 args data\n",
+     "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: no barrier or fence repairs this; let one thread win with atomicCAS() or atomicExch()\n  thread "),
+    ("launch increments grid 2 args data\n",
+     "  both threads read data and then write it at flags.cu:2, with a value computed from the value that they read, so one of the updates may be lost: no barrier or fence repairs this; use an atomic read-modify-write, such as atomicAdd()\n  thread "),
+    ("launch leader_sets block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:3 and flags.cu:2: add __syncthreads() between them, "),
+    ("launch adds_neighbour block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:2"),
+    # A barrier of the block does not order the accesses of other blocks.
+    ("launch first_block_sets grid 2 block 2 args data\n", "always in one warp); if other blocks also access data, a barrier of the block does not order these accesses: use a grid barrier, such as cooperative_groups::grid_group::sync(), or a separate kernel\n"),
+    # The flag's thread releases its own data, but not the data of the other threads.
+    ("launch fence_before_barrier grid 2 block 2 args data flag\n", """\
+  flag is written at flags.cu:3 without a release, and there is no fence between it and the barrier at flags.cu:5, which separates it from flags.cu:2 in other threads; the fence at flags.cu:4 comes before this barrier
+  flag is read at flags.cu:3 without an acquire, and there is no fence between it and flags.cu:9; the fence at flags.cu:4 comes before flags.cu:3
+  release in C++: __threadfence() before the access
+  acquire in C++: __threadfence() after the access
+"""),
     # A named barrier is named.
     ("launch named_ring block 64 args out\n",
      "  the arrival at named barrier 2 at flags.cu:7 comes before flags.cu:9, so the wait for named barrier 2 at flags.cu:4 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),

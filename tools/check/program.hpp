@@ -128,6 +128,9 @@ struct trace_event {
   int source_number = -1;
   /// for an event at fault: the numbers of the thread's events whose results determine the address
   std::vector<int> address_events{};
+  /// for a racing access of an asynchronous operation that starts before the other access: the number of events of the starting
+  /// thread that precede the other access. A wait for the operation is missing among them. -1 for other events
+  int unawaited_until = -1;
 };
 
 /// A violation of a rule, and the execution that shows it.

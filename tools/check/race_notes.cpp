@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -63,6 +64,9 @@ class synchronization {
       return std::move(notes_);
     }
     static_cast<void>(ends());
+    if (add_missing_wait() || add_early_flag() || add_test_and_write()) {
+      return std::move(notes_);
+    }
     if (is_within_block() && !add_misplaced_arrival()) {
       add_barrier_of_block();
     }
@@ -80,13 +84,11 @@ class synchronization {
     if (first_->event.kind != event_kind::write) {
       std::swap(first_, second_);
     }
-    const trace_event& start = start_of(*first_);
-    const std::string in_thread = " in thread " + std::to_string(start.thread);
-    if (&start != first_) {
-      add_unfinished_copy(start, in_thread);
+    if (const trace_event& start = start_of(*first_); &start != first_) {
+      add_unfinished_copy(start, std::numeric_limits<int>::max());
       return std::move(notes_);
     }
-    notes_.push_back(place(*first_) + in_thread + " writes " + place_text(program_, first_->event.address) +
+    notes_.push_back(place(*first_) + in_thread(*first_) + " writes " + place_text(program_, first_->event.address) +
                      ", but nothing orders this write before " + place(*second_));
     if (is_within_block() && !is_copy(*second_) && !add_misplaced_arrival() &&
         (leads_to(*first_, *second_) || !leads_to(*second_, *first_))) {
@@ -128,21 +130,43 @@ class synchronization {
     }
   }
 
-  /// Returns how a thread waits for a copy that it has started, as the object of "wait for the copy".
-  [[nodiscard]] static std::string wait_for(const instruction& copy) {
+  /// Returns how a thread waits for a copy that it has started, as the object of "wait for the copy". If `reads_only` is set, the
+  /// copy only needs to have read its source.
+  [[nodiscard]] static std::string wait_for(const instruction& copy, bool reads_only) {
     return copy.group == async_group::copies ? " with cp.async.wait_group or cp.async.wait_all (__pipeline_wait_prior() in C++)"
-           : copy.group == async_group::bulk ? " with cp.async.bulk.wait_group"
+           : copy.group == async_group::bulk ? " with cp.async.bulk.wait_group" + std::string(reads_only ? ".read" : "")
            : copy.group == async_group::products ? " with wgmma.wait_group"
                                                  : "";
   }
 
-  /// Adds a note about the copy that performs the write, is started at `start`, and may be incomplete when it is read.
-  void add_unfinished_copy(const trace_event& start, const std::string& in_thread) {
-    const bool same_thread = issuer_of(program_, second_->thread) == start.thread;
-    const bool same_block = in_one_block(start, start_of(*second_));
-    const std::string copy =
-        place(start) + in_thread + " starts a copy to " + place_text(program_, first_->event.address) + ", but ";
-    if (const instruction* const wait = wait_that_includes(start); wait != nullptr) {
+  [[nodiscard]] static std::string in_thread(const trace_event& e) { return " in thread " + std::to_string(e.thread); }
+
+  /// Adds a note if a copy that starts before the other access is incomplete when that access is performed. Returns whether it
+  /// did.
+  [[nodiscard]] bool add_missing_wait() {
+    if (blamed_ != 2 || (first_->unawaited_until < 0 && second_->unawaited_until < 0)) {
+      return false;
+    }
+    if (first_->unawaited_until < 0) {
+      std::swap(first_, second_);
+    }
+    add_unfinished_copy(start_of(*first_), first_->unawaited_until);
+    return true;
+  }
+
+  /// Adds a note about the copy that performs the first access, is started at `start`, and may be incomplete when the second
+  /// access is performed. Only the first `until` events of the starting thread precede the second access.
+  void add_unfinished_copy(const trace_event& start, int until) {
+    const bool writes = first_->event.kind == event_kind::write;
+    const bool reads_later = second_->event.kind == event_kind::read;
+    const std::string access = reads_later ? "read" : "write";
+    const trace_event& later = start_of(*second_);
+    const bool same_thread = later.thread == start.thread;
+    const bool same_block = in_one_block(start, later);
+    const std::string copy = place(start) + in_thread(start) + " starts a copy " + (writes ? "to " : "from ") +
+                             place_text(program_, first_->event.address) + ", but ";
+    const bool is_unread = finding_.status == check_status::uninitialised;
+    if (const instruction* const wait = is_unread ? wait_that_includes(start) : nullptr; wait != nullptr) {
       const std::string at = "the wait for it at " + place_of(program_, start.thread, *wait);
       notes_.push_back(
           copy + (same_block ? "no barrier separates " + at + " and " + place(*second_) + ": add __syncthreads() between them"
@@ -152,26 +176,46 @@ class synchronization {
     const trace_event* passed = nullptr;  // the last wait for copies of this kind
     const trace_event* arrival = nullptr;
     for (const trace_event& e : finding_.events) {
-      const bool follows = e.thread == start.thread && e.number > start.number;
-      passed = follows && e.event.kind == event_kind::group_wait && e.at->group == start.at->group && !e.at->reads_only
-                   ? &e
-                   : passed;
+      const bool follows = e.thread == start.thread && e.number > start.number && e.number < until;
+      const bool waits = e.event.kind == event_kind::group_wait && e.at->group == start.at->group &&
+                         (!e.at->reads_only || !writes) && start.at->completes == model::completion::group;
+      passed = follows && waits ? &e : passed;
       arrival = follows && e.event.kind == event_kind::issue && e.at->copies == copy_kind::arrival ? &e : arrival;
     }
-    std::string remedy =
-        (same_thread ? "before the read, wait for it" : "wait for it in thread " + std::to_string(start.thread)) +
-        wait_for(*start.at) +
-        (same_thread  ? ""
-         : same_block ? ", and add a barrier, such as __syncthreads(), between this wait and the read"
-                      : ", and synchronize with the reading thread between this wait and the read");
+    const std::string before = "before the " + access;
+    std::string remedy = (same_thread ? before + ", wait for it" : "wait for it" + in_thread(start)) +
+                         wait_for(*start.at, !writes) +
+                         (same_thread  ? ""
+                          : same_block ? ", and add a barrier, such as __syncthreads(), between this wait and the " + access
+                                       : std::string(", and synchronize with the ") + (reads_later ? "reading" : "writing") +
+                                             " thread between this wait and the " + access);
     if (start.at->completes == model::completion::mbarrier) {
-      remedy = "before the read, wait for the phase of the copy's mbarrier that expects the copy's bytes";
+      remedy = before + ", wait for the phase of the copy's mbarrier that expects the copy's bytes";
     } else if (arrival != nullptr) {
-      remedy = "before the read, wait for the phase of the mbarrier in which the arrival at " + place(*arrival) + " counts";
+      remedy = before + ", wait for the phase of the mbarrier in which the arrival at " + place(*arrival) + " counts";
     }
-    notes_.push_back(copy + "the copy has not completed when " + place(*second_) + " reads this memory" +
-                     (passed == nullptr ? "" : "; the wait at " + place(*passed) + " does not include this copy") + ": " +
-                     remedy);
+    notes_.push_back(copy + "the copy has not completed when " + place(*second_) + " " + access + "s this memory" +
+                     (passed == nullptr
+                          ? ""
+                          : "; the wait at " + place(*passed) + " does not include this copy" + why_left_out(start, *passed)) +
+                     ": " + remedy);
+  }
+
+  /// Says why a wait for groups does not include the earlier copy that is started at `start`. Returns an empty string if that is
+  /// unknown.
+  [[nodiscard]] std::string why_left_out(const trace_event& start, const trace_event& wait) const {
+    const bool is_committed = std::ranges::any_of(finding_.events, [&](const trace_event& e) {
+      return e.thread == start.thread && e.number > start.number && e.number < wait.number &&
+             e.event.kind == event_kind::commit && e.at->group == start.at->group;
+    });
+    if (!is_committed) {
+      return ", because the copy is not committed to a group before it";
+    }
+    const bool is_known = wait.at->sources == 1 && wait.at->by[0].kind == source_operand::kind_t::constant;
+    const std::uint64_t left = is_known ? wait.at->by[0].low : 0;
+    return left == 0   ? ""
+           : left == 1 ? ", because it leaves the last group in flight"
+                       : ", because it leaves the last " + std::to_string(left) + " groups in flight";
   }
 
   /// Returns the wait for a group of copies in which the thread that started a copy waits for this copy, or null if the thread
@@ -217,7 +261,45 @@ class synchronization {
                      (everywhere ? "" : ", where all threads of the block reach it") + place_at_copy(forward, backward) +
                      (in_one_warp(*first_, *second_)
                           ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
-                          : ""));
+                          : "") +
+                     between_blocks());
+  }
+
+  /// Says what separates the accesses if threads of other blocks also perform them. Returns an empty string if only one block can
+  /// access the memory, or if the other blocks access different memory.
+  [[nodiscard]] std::string between_blocks() const {
+    const thread_context& own = context_of(*first_);
+    const std::uint64_t address = first_->event.address;
+    const auto is_of_other_block = [&](const thread_context& c) {
+      return c.launch == own.launch && c.block_number != own.block_number && !c.where.host && c.copies_of < 0;
+    };
+    if (machine::is_shared(address) || machine::is_tensor_memory(address) ||
+        std::ranges::none_of(program_.threads, is_of_other_block)) {
+      return "";
+    }
+    std::string there = "if other blocks also access " + place_text(program_, address);
+    bool elsewhere = false;
+    for (const trace_event& e : finding_.events) {
+      const bool accesses = e.event.kind == event_kind::read || e.event.kind == event_kind::write;
+      if (!accesses || !is_of_other_block(context_of(e)) || (e.at != first_->at && e.at != second_->at)) {
+        continue;
+      }
+      if (overlap(e, *first_) || overlap(e, *second_)) {
+        there = place(e) + " also accesses " + place_text(program_, address) + " in another block";
+        elsewhere = false;
+        break;
+      }
+      elsewhere = true;
+    }
+    return elsewhere ? ""
+                     : "; " + there +
+                           ", a barrier of the block does not order these accesses: use a grid barrier, such as "
+                           "cooperative_groups::grid_group::sync(), or a separate kernel";
+  }
+
+  [[nodiscard]] static bool overlap(const trace_event& x, const trace_event& y) {
+    return x.event.address < y.event.address + static_cast<std::uint64_t>(y.event.bytes) &&
+           y.event.address < x.event.address + static_cast<std::uint64_t>(x.event.bytes);
   }
 
   /// Says which barrier can separate two accesses in different branches: one on which threads arrive without waiting.
@@ -289,6 +371,142 @@ class synchronization {
   [[nodiscard]] bool is_on_every_path(const trace_event& e) const {
     const std::vector<bool> skipping = reached_from(*context_of(e).kernel, -1, pc_of(e));
     return !skipping.back();
+  }
+
+  // ---- updates that are not atomic
+
+  /// Adds a note if both threads read the same memory and then write it, depending on the value that they have read. Returns
+  /// whether it did.
+  [[nodiscard]] bool add_test_and_write() {
+    if (blamed_ != 2 || !values_.empty() || first_->thread == second_->thread) {
+      return false;
+    }
+    return add_test_and_write(*first_, *second_) || add_test_and_write(*second_, *first_);
+  }
+
+  /// As above. `write` is the write of one of the threads, and `other` is the other thread's access.
+  [[nodiscard]] bool add_test_and_write(const trace_event& write, const trace_event& other) {
+    const trace_event* const read = tested_by(write);
+    if (read == nullptr || context_of(write).launch != context_of(other).launch || !tests(other)) {
+      return false;
+    }
+    const kernel_code& kernel = *context_of(write).kernel;
+    const bool computes = is_among(words_computed_from(kernel, pc_of(*read)), write.at->by[1]);
+    const std::string what = place_text(program_, write.event.address);
+    const std::string at = place(write) == place(*read) ? "" : " at " + place(*read);
+    notes_.push_back("both threads read " + what + at + " and then write it at " + place(write) +
+                     (computes ? ", with a value computed from the value that they read, so one of the updates may be lost"
+                               : ", depending on the value that they read, so both may write it") +
+                     ": no barrier or fence repairs this; " +
+                     (computes ? "use an atomic read-modify-write, such as atomicAdd()"
+                               : "let one thread win with atomicCAS() or atomicExch()"));
+    return true;
+  }
+
+  /// Returns the plain read of the same bytes that decides, in the same thread, whether `write` is performed or what it writes.
+  /// Returns null if there is no such read, if the thread synchronizes between them, or if something else also decides whether a
+  /// thread that performs the read also performs the write.
+  [[nodiscard]] const trace_event* tested_by(const trace_event& write) const {
+    const trace_event* read = nullptr;
+    for (const trace_event& e : finding_.events) {
+      if (is_copy(write) || e.thread != write.thread || e.number >= write.number) {
+        continue;
+      }
+      const bool reads = e.event.kind == event_kind::read && e.event.address == write.event.address &&
+                         e.event.bytes == write.event.bytes && e.at->code == op::load;
+      read = reads ? &e : waits_for_others(e) ? nullptr : read;
+    }
+    return read != nullptr && write.at->code == op::store && decides(*context_of(write).kernel, pc_of(*read), pc_of(write))
+               ? read
+               : nullptr;
+  }
+
+  /// Returns whether `e` is a plain write that depends on a read of the same bytes, or such a read.
+  [[nodiscard]] bool tests(const trace_event& e) const {
+    if (is_copy(e) || e.at->code != op::load) {
+      return tested_by(e) != nullptr;
+    }
+    const kernel_code& kernel = *context_of(e).kernel;
+    for (std::int32_t pc = 0; pc < model::count_of(kernel.code); ++pc) {
+      const instruction& i = model::at(kernel.code, pc);
+      const bool is_same_address = i.code == op::store && i.by[0].kind == e.at->by[0].kind &&
+                                   i.by[0].word == e.at->by[0].word && i.by[0].low == e.at->by[0].low &&
+                                   i.offset == e.at->offset && i.bytes == e.at->bytes;
+      if (is_same_address && decides(kernel, pc_of(e), pc)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] static bool is_among(const std::vector<std::int32_t>& words, const source_operand& o) {
+    return o.kind == source_operand::kind_t::reg && std::ranges::find(words, o.word) != words.end();
+  }
+
+  /// Returns whether the value of the read at `from`, and nothing else between them, decides whether the store at `to` is executed,
+  /// or whether the value stored is computed from it and the store is always executed after the read.
+  [[nodiscard]] static bool decides(const kernel_code& kernel, std::int32_t from, std::int32_t to) {
+    const instruction& store = model::at(kernel.code, to);
+    const std::vector<std::int32_t> words = words_computed_from(kernel, from);
+    const auto depends = [&](std::int32_t word) { return std::ranges::find(words, word) != words.end(); };
+    const std::vector<bool> after_read = reached_from(kernel, from, to);
+    bool found = store.guard >= 0 ? depends(store.guard) : is_among(words, store.by[1]);
+    if ((store.guard >= 0 && !found) || !reached_from(kernel, from)[static_cast<std::size_t>(to)]) {
+      return false;
+    }
+    const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
+    // how threads continue from an instruction: whether they may perform the write, and whether they may skip it
+    const auto continues = [&](std::int32_t pc) {
+      if (pc == to || pc == from || pc == model::count_of(kernel.code)) {
+        return std::pair(pc == to, pc != to);
+      }
+      const std::vector<bool> before_read = reached_from(kernel, pc, from);
+      const std::vector<bool> without_write = reached_from(kernel, pc, to);
+      return std::pair<bool, bool>(before_read[static_cast<std::size_t>(to)],
+                                   without_write[static_cast<std::size_t>(from)] || without_write.back());
+    };
+    for (std::int32_t pc = 0; pc < model::count_of(kernel.code); ++pc) {
+      const std::vector<std::int32_t>& then = model::at(next, pc);
+      if (!after_read[static_cast<std::size_t>(pc)] || then.size() < 2 || !continues(pc).first ||
+          std::ranges::all_of(then, [&](std::int32_t n) { return continues(n) == continues(then.front()); })) {
+        continue;
+      }
+      if (!depends(model::at(kernel.code, pc).guard)) {
+        return false;
+      }
+      found = true;
+    }
+    return found;
+  }
+
+  /// Returns the register words that may be computed from the value of the read at `read`, without passing through memory.
+  [[nodiscard]] static std::vector<std::int32_t> words_computed_from(const kernel_code& kernel, std::int32_t read) {
+    const std::vector<bool> later = reached_from(kernel, read);
+    std::vector<std::int32_t> words;
+    const auto has = [&](std::int32_t word) { return std::ranges::find(words, word) != words.end(); };
+    const auto add = [&](const instruction& i) {
+      const std::size_t before = words.size();
+      for (unsigned d = 0; d < i.destinations; ++d) {
+        for (std::int32_t w = i.to[d].word; w >= 0 && w < i.to[d].word + (i.to[d].bits > 64 ? 2 : 1); ++w) {
+          if (!has(w)) {
+            words.push_back(w);
+          }
+        }
+      }
+      return words.size() > before;
+    };
+    for (bool grows = add(model::at(kernel.code, read)); grows;) {
+      grows = false;
+      for (std::int32_t pc = 0; pc < model::count_of(kernel.code); ++pc) {
+        const instruction& i = model::at(kernel.code, pc);
+        const bool uses = std::ranges::any_of(
+            i.by, [&](const source_operand& o) { return o.kind == source_operand::kind_t::reg && has(o.word); });
+        grows =
+            (later[static_cast<std::size_t>(pc)] && !is_event(i.code) && (uses || (i.guard >= 0 && has(i.guard))) && add(i)) ||
+            grows;
+      }
+    }
+    return words;
   }
 
   // ---- mbarriers
@@ -404,7 +622,7 @@ class synchronization {
       if (e.thread != x.thread || e.number >= x.number) {
         continue;
       }
-      const bool waits = is_wait(e) || e.event.kind == event_kind::barrier;
+      const bool waits = waits_for_others(e);
       if (waits && e.number > arrival.number) {
         return false;
       }
@@ -477,6 +695,72 @@ class synchronization {
       }
     }
     return false;
+  }
+
+  // ---- flags that are written too early
+
+  /// Returns whether a thread may learn at `e` what other threads have done.
+  [[nodiscard]] static bool waits_for_others(const trace_event& e) {
+    const bool reads_flag = e.event.kind == event_kind::read && e.event.strong && e.at->mbarrier == mbarrier_op::none &&
+                            e.source_thread >= 0 && e.source_thread != e.thread;
+    return is_wait(e) || reads_flag || e.event.kind == event_kind::barrier;
+  }
+
+  /// Adds a note if the thread of one access writes a flag before that access, although the other thread waits for the flag before
+  /// its access. Returns whether it did.
+  [[nodiscard]] bool add_early_flag() {
+    return blamed_ == 2 && values_.empty() && !is_copy(*first_) && !is_copy(*second_) &&
+           (add_early_flag(*first_, *second_) || add_early_flag(*second_, *first_));
+  }
+
+  /// As above. `x` is the access that follows the write of the flag, and `y` is the access that follows the wait.
+  [[nodiscard]] bool add_early_flag(const trace_event& x, const trace_event& y) {
+    const auto [flag, wait] = early_flag_for(x, y);
+    if (flag == nullptr) {
+      return false;
+    }
+    const bool reads = x.event.kind == event_kind::read;
+    const std::string name = place_text(program_, flag->event.address);
+    const std::string early = place(*flag) + " writes " + name + " before " + place(x) + (reads ? " reads " : " writes ") +
+                              place_text(program_, x.event.address) + ", so the read of " + name + " at " + place(*wait) +
+                              " does not order " + place(x) + " before " + place(y) + ": ";
+    notes_.push_back(early + (flag->event.rmw ? "if the access at " + place(x) + " cannot precede the update at " +
+                                                    place(*flag) + ", write another flag with release after " + place(x) +
+                                                    ", and wait for that flag with acquire before " + place(y)
+                                              : "move the write of " + name + " after " + place(x)));
+    return true;
+  }
+
+  /// Returns the write of a flag that the thread of access `x` performs too early, before `x`, and the read of this value that
+  /// precedes access `y`. Returns null pointers if there is no such write.
+  [[nodiscard]] std::pair<const trace_event*, const trace_event*> early_flag_for(const trace_event& x,
+                                                                                 const trace_event& y) const {
+    std::map<std::uint64_t, std::pair<const trace_event*, const trace_event*>> last;  // per flag: the last read before `y`
+    for (const trace_event& r : finding_.events) {
+      const trace_event* const w = source_of(r);
+      if (w != nullptr && r.thread == y.thread && r.number < y.number && w->thread == x.thread && r.event.strong &&
+          w->event.strong && r.at->mbarrier == mbarrier_op::none) {
+        auto& found = last[r.event.address];
+        found = found.second == nullptr || found.second->number < r.number ? std::pair(w, &r) : found;
+      }
+    }
+    std::pair<const trace_event*, const trace_event*> result;
+    for (const auto& [address, found] : last) {
+      const auto& [w, r] = found;
+      // a counter from which each thread takes a number is not a flag
+      const bool counts = r->at == w->at && is_update(*r);
+      const bool later = result.first == nullptr || result.first->number < w->number;
+      if (w->number < x.number && later && !counts && is_too_early(*w, x)) {
+        result = found;
+      }
+    }
+    return result;
+  }
+
+  /// Returns whether a read is the first half of a read-modify-write that also writes.
+  [[nodiscard]] bool is_update(const trace_event& read) const {
+    const auto next = index_.find({read.thread, read.number + 1});
+    return next != index_.end() && updates(read, *next->second);
   }
 
   // ---- flags
@@ -734,8 +1018,14 @@ class synchronization {
     const bool releases = std::ranges::any_of(writes, [&](const trace_event* w) {
       return w->event.releases && scope_gap(program_, w->thread, w->event.scope, read.thread).empty();
     });
-    return has_scope("written", write, read) &&
-           look_for_fence(*from, write, releases || continues, true, *writes.front(), data, read.thread);
+    if (!has_scope("written", write, read) ||
+        !look_for_fence(*from, write, releases || continues, true, *writes.front(), data, read.thread)) {
+      return false;
+    }
+    const trace_event* const same =
+        find_same_access(data, write, [&](const trace_event& e) { return !barriers(e, write).empty(); });
+    return same == nullptr ||
+           look_for_fence(*start_after(*same, write), write, releases || continues, true, *writes.front(), *same, read.thread);
   }
 
   /// Like `look_at_writer`, for the flag's read, which must acquire for what follows it up to `data`.
@@ -753,8 +1043,28 @@ class synchronization {
         return true;
       }
     }
-    return has_scope("read", read, write) &&
-           look_for_fence(read, *to, read.event.acquires || continued, false, read, data, write.thread);
+    const bool acquires = read.event.acquires || continued;
+    if (!has_scope("read", read, write) || !look_for_fence(read, *to, acquires, false, read, data, write.thread)) {
+      return false;
+    }
+    const trace_event* const same =
+        find_same_access(data, read, [&](const trace_event& e) { return !barriers(read, e).empty(); });
+    return same == nullptr ||
+           look_for_fence(read, *barriers(read, *same).back().first, acquires, false, read, *same, write.thread);
+  }
+
+  /// If thread `flag.thread` performs the access `data` itself, returns an access to the same object with the same instruction in
+  /// another thread of its block that `is_ordered` accepts. The flag must usually order this access, too. Returns null if there
+  /// is none.
+  template <class Accepts>
+  [[nodiscard]] const trace_event* find_same_access(const trace_event& data, const trace_event& flag,
+                                                    const Accepts& is_ordered) const {
+    const auto same = std::ranges::find_if(finding_.events, [&](const trace_event& e) {
+      return data.thread == flag.thread && e.thread != data.thread && block_of(e.thread) == block_of(data.thread) &&
+             !is_copy(e) && e.at == data.at && e.event.kind == data.event.kind &&
+             object_text(program_, e.event.address) == object_text(program_, data.event.address) && is_ordered(e);
+    });
+    return same == finding_.events.end() ? nullptr : &*same;
   }
 
   /// Returns whether access `e` to the flag is strong and its scope includes the thread of `other`. Otherwise, adds a note.
@@ -787,10 +1097,18 @@ class synchronization {
     }
     notes_.push_back(place_text(program_, flag.event.address) + " is " + (releases ? "written" : "read") + " at " +
                      place(flag) + (releases ? " without a release" : " without an acquire") +
-                     (narrow.empty() ? ", and there is no fence between it and " + place(data) +
+                     (narrow.empty() ? ", and there is no fence between it and " + end_of(releases ? from : to, data) +
                                            misplaced_fence(from, releases ? flag : to, releases)
                                      : narrow));
     return false;
+  }
+
+  /// Names the event before or after which a fence must be: `data`, or the barrier that is between the flag and `data` in the other
+  /// threads of the block.
+  [[nodiscard]] std::string end_of(const trace_event& e, const trace_event& data) const {
+    return e.event.kind != event_kind::barrier
+               ? place(data)
+               : "the barrier at " + place(e) + ", which separates it from " + place(data) + " in other threads";
   }
 
   /// Adds a note that says how a thread's access to the flag can release or acquire in C++. A fence is sufficient only if the
@@ -805,13 +1123,12 @@ class synchronization {
     const std::string access = in_cuda(i.code, i.what, order, scope).cuda;
     const std::string fence = in_cuda(op::fence, {}, order, scope).cuda;
     const bool fence_is_enough = flag.event.strong && scope_gap(program_, flag.thread, flag.event.scope, other.thread).empty();
-    if (!access.empty()) {
+    const std::string fenced = fence + (i.code == op::load ? " after the load (after the loop if the load polls)"
+                                        : reads            ? " after the access"
+                                                           : " before the access");
+    if (!access.empty() || fence_is_enough) {
       notes_.push_back(std::string(reads ? "acquire" : "release") + " in C++: " + access +
-                       (!fence_is_enough ? ""
-                                         : ", or " + fence +
-                                               (flag.at->code == op::load ? " after the load (after the loop if the load polls)"
-                                                : reads                   ? " after the access"
-                                                                          : " before the access")));
+                       (!access.empty() && fence_is_enough ? ", or " : "") + (fence_is_enough ? fenced : ""));
     }
   }
 
@@ -857,7 +1174,7 @@ class synchronization {
       const std::string at = place_of(program_, from.thread, fence);
       return at == place(of) ? std::string()
                              : "; the fence at " + at + " comes " + side + " " +
-                                   (of.event.kind == event_kind::barrier ? "the barrier at " : "") + place(of);
+                                   (of.event.kind == event_kind::barrier ? "this barrier" : place(of));
     };
     if (releases) {
       return after != nullptr ? text(*after, "after", to) : before != nullptr ? text(*before, "before", from) : "";

@@ -394,7 +394,7 @@ std::string race_text(const program& p, const graph& g, const graph_event& x, co
     if (issue == nullptr) {
       return line + (writes ? " writes " : " reads ") + std::to_string(e.bytes) + (e.bytes == 1 ? " byte" : " bytes");
     }
-    return line + " starts " + operation_text(p, g, e.thread) + ", which " + (writes ? "writes" : "reads") + " it";
+    return line + " (" + operation_text(p, g, e.thread) + (writes ? ") writes" : ") reads") + " this memory";
   };
   const std::string both =
       "data race on " + place_text(p, std::max(x.address, y.address)) + ": " + access(x) + " and " + access(y);
@@ -454,6 +454,12 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
     const bool accesses = e->kind == model::event_kind::read || e->kind == model::event_kind::write;
     if (is_blamed && accesses && issue == nullptr) {
       shown.address_events = events_of_address(model::at(p.threads, e->thread), model::at(g.threads, e->thread), e->number);
+    }
+    if (status == check_status::race && is_blamed && issue != nullptr) {
+      for (const graph_event* other : blamed) {
+        shown.unawaited_until =
+            other->thread != e->thread && precedes(*issue, other->base) ? other->base[issue->thread] : shown.unawaited_until;
+      }
     }
     shown.event = *e;
     shown.event.source = shown.event.partner = nullptr;
