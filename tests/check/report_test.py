@@ -641,10 +641,10 @@ def main():
         unexplored = ("memory next u32\nlaunch buffered args next out\nlaunch buffered args out next\nlaunch strong stream s args data+28\n"
                       "launch look stream s dependent args data+24\nlaunch send args data flag\nlaunch acquire args data flag data+4\n")
         _, output, _ = run(unexplored, "--quiet", "--repair=1")
-        expect("a search without load buffering", re.search(r"not all sets of changes were examined completely \(\d+ explorations\), in part because of executions with load buffering: try "
-               r"--without-load-buffering, which omits these executions, or a smaller launch; some faults", output), output)
+        expect("a repair whose executions with load buffering are unexplored", re.search(
+            r"  repair 1 of 2: .*; verified, 3 executions, but executions with load buffering could not all be explored\n", output), output)
         _, output, _ = run(unexplored, "--quiet", "--repair=1", "--without-load-buffering")
-        expect("a repair without load buffering", "  repair 1 of " in output, output)
+        expect("a repair without load buffering", "  repair 1 of 2: " in output and "; verified, 3 executions\n" in output, output)
         # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so each
         # repair offers both.
         _, output, _ = run("launch branches block 2 args data flag\nlaunch last args data flag out\n", "--quiet", "--repair=1")

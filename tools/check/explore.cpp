@@ -31,7 +31,6 @@
 #include <check/replayed_order.hpp>
 #include <check/symmetry.hpp>
 #include <check/synchronization_events.hpp>
-#include <check/trace.hpp>
 #include <check/waiting_together.hpp>
 #include <litmus/readings.hpp>
 #include <membar/model/array.hpp>
@@ -938,13 +937,12 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Returns the places of the accesses or operations that a finding blames.
-[[nodiscard]] std::set<std::string> blamed_places(const program& checked, const finding& f) {
-  const program& whole = whole_program(checked, f);
-  std::set<std::string> result;
+/// Returns the instructions that a finding blames.
+[[nodiscard]] std::set<const instruction*> blamed_instructions(const finding& f) {
+  std::set<const instruction*> result;
   for (const trace_event& e : f.events) {
-    if (e.blamed && e.at != nullptr) {
-      result.insert(place_of(whole, issuer_of(whole, e.thread), *e.at));
+    if (e.blamed) {
+      result.insert(e.at);
     }
   }
   return result;
@@ -968,7 +966,7 @@ void name_readings(const program& checked, const check_property& property, const
     if (other.status == check_status::verified) {
       result.found.message += litmus_files::depends_on(name);
     } else if (other.status != check_status::gave_up && result.status == check_status::race &&
-               blamed_places(checked, other.found) != blamed_places(checked, result.found)) {
+               blamed_instructions(other.found) != blamed_instructions(result.found)) {
       other.found.message += "; there is also a " + result.found.message.substr(0, result.found.message.find(';')) +
                              litmus_files::depends_on(name);
       result = std::move(other);

@@ -232,8 +232,8 @@ bool is_ordered_before(const program& p, int launch, int later) {
 }
 
 /// Adds a note if the accesses of a race, or an uninitialised read and the write that comes too late, are in kernels that
-/// nothing in the scenario orders. There is no note if the kernels are meant to run concurrently: one of them has waited for the
-/// other, or one of the accesses is a strong load, with which a thread probably waits.
+/// nothing in the scenario orders. There is no note if the kernels are meant to run concurrently: one of them has read with a
+/// strong access what another launch wrote, or one of the accesses is a strong load, with which a thread probably waits.
 void add_concurrent_launches(const program& p, const finding& f, std::vector<std::string>& notes) {
   std::vector<const thread_context*> blamed;
   bool waits = false;
@@ -244,13 +244,22 @@ void add_concurrent_launches(const program& p, const finding& f, std::vector<std
     }
   }
   const bool has_accesses = f.status == check_status::race || f.status == check_status::uninitialised;
-  if (!has_accesses || blamed.size() != 2 || waits || f.lacks_only_fence || p.fragment || !handover_of(p, f).values.empty()) {
+  if (!has_accesses || blamed.size() != 2 || waits || f.lacks_only_fence || p.fragment) {
     return;
   }
   const thread_context& x = *blamed.front();
   const thread_context& y = *blamed.back();
   if (x.where.host || y.where.host || x.where.gpu != y.where.gpu || x.launch == y.launch ||
       is_ordered_before(p, x.launch, y.launch) || is_ordered_before(p, y.launch, x.launch)) {
+    return;
+  }
+  const auto launch_of = [&](int thread) { return model::at(p.threads, issuer_of(p, thread)).launch; };
+  const bool communicate = std::ranges::any_of(f.events, [&](const trace_event& e) {
+    const int reader = launch_of(e.thread);
+    return (reader == x.launch || reader == y.launch) && e.event.strong && e.source_thread >= 0 &&
+           launch_of(e.source_thread) != reader;
+  });
+  if (communicate) {
     return;
   }
   const bool same_kernel = x.kernel->name == y.kernel->name;

@@ -64,7 +64,6 @@ class repairer {
     }
     result.explorations = explorations_;
     result.left_out = left_out_ || (result.repairs.empty() && hangs_left_out_);
-    result.load_buffering_left_out = load_buffering_left_out_;
     return result;
   }
 
@@ -149,9 +148,8 @@ class repairer {
         continue;
       }
       const check_result verification = explored(r.edits);
-      // All executions without load buffering have been explored if those with load buffering are what is left.
-      r.load_buffering_is_open = verification.load_buffering_is_open;
-      if (verification.status != check_status::verified && !r.load_buffering_is_open) {
+      r.load_buffering_is_open = verification.status == check_status::gave_up;
+      if (!passes(verification)) {
         left_out_ = left_out_ || spent();
         continue;
       }
@@ -200,7 +198,7 @@ class repairer {
     for (std::size_t k = edits.size(); has_barrier(edits) && edits.size() > 1 && k > 0 && !spent(); --k) {
       std::vector<code_edit> fewer = edits;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k) - 1);
-      if (explored(fewer).status == check_status::verified) {
+      if (passes(explored(fewer))) {
         edits = std::move(fewer);
       }
     }
@@ -247,6 +245,11 @@ class repairer {
     return explorations_ >= options_.most_explorations || events_ >= options_.most_events || time_.is_reached();
   }
 
+  /// Returns whether a program may count as repaired: it is verified, or only its executions with load buffering are too many.
+  [[nodiscard]] static bool passes(const check_result& r) noexcept {
+    return r.status == check_status::verified || (r.status == check_status::gave_up && r.load_buffering_is_open);
+  }
+
   check_result explored(const std::vector<code_edit>& edits) {
     ++explorations_;
     edited_.apply(sites_, edits);
@@ -273,8 +276,7 @@ class repairer {
     last_ = r.counts;
     const bool capped = r.status == check_status::gave_up && r.counts.events > each.most_events && each.most_events < left;
     capped_ = capped_ || capped;
-    left_out_ = left_out_ || (r.status == check_status::gave_up && !capped);
-    load_buffering_left_out_ = load_buffering_left_out_ || (r.status == check_status::gave_up && r.load_buffering_is_open);
+    left_out_ = left_out_ || (r.status == check_status::gave_up && !capped && !r.load_buffering_is_open);
     return r;
   }
 
@@ -364,7 +366,7 @@ class repairer {
     const counterexample* example = known(edits);
     if (example == nullptr) {
       const check_result r = explored(edits);
-      if (r.status == check_status::verified) {
+      if (passes(r)) {
         solutions_.push_back(edits);
         return;
       }
@@ -642,8 +644,7 @@ class repairer {
     const code_site& site = model::at(sites_, strong.site);
     if (site.gap) {
       edits[k].kind = site.one_warp ? code_edit::kind_t::either_barrier : code_edit::kind_t::warp_barrier;
-      const bool enough =
-          strong.kind == code_edit::kind_t::block_barrier && !spent() && explored(edits).status == check_status::verified;
+      const bool enough = strong.kind == code_edit::kind_t::block_barrier && !spent() && passes(explored(edits));
       edits[k] = enough ? edits[k] : strong;
       return enough;
     }
@@ -685,7 +686,8 @@ class repairer {
         break;
       }
       edits[k] = weak;
-      if (explored(edits).status == check_status::verified) {
+      const check_result r = explored(edits);
+      if (of_repair ? passes(r) : r.status == check_status::verified) {
         return true;
       }
     }
@@ -697,7 +699,7 @@ class repairer {
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
       edits[k].proxy_spaces = bit_of(space);
-      if (!spent() && explored(edits).status == check_status::verified) {
+      if (!spent() && passes(explored(edits))) {
         return true;
       }
     }
@@ -719,7 +721,6 @@ class repairer {
   bool weak_too_ = false;             ///< whether any weak access may become strong
   std::set<int> race_with_strong_{};  ///< the weak accesses that race with strong ones, and that may therefore become strong
   bool left_out_ = false;
-  bool load_buffering_left_out_ = false;
   bool hangs_left_out_ = false;  ///< whether sets were not extended because the program hangs with their barriers
   object_users users_;
   bool system_wide_ = users_.may_be_system_wide();

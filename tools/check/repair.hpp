@@ -61,9 +61,8 @@ struct repair_result {
   /// smallest possible
   std::vector<repair> repairs{};
   std::uint64_t explorations = 0;
-  int tried = 0;                         ///< all sets of up to this number of changes were tried, unless something was left out
-  bool left_out = false;                 ///< whether an exploration or the search was cut short, or sets were left out
-  bool load_buffering_left_out = false;  ///< whether an exploration was cut short because of load buffering
+  int tried = 0;          ///< all sets of up to this number of changes were tried, unless something was left out
+  bool left_out = false;  ///< whether an exploration or the search was cut short, or sets were left out
 };
 
 /// An order that is stronger than a program needs.

@@ -289,11 +289,7 @@ class text_writer final : public report {
       const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
       if (found.left_out) {
         out_ << "  no repair was found, but not all sets of changes were examined completely (" << found.explorations
-             << " explorations)"
-             << (found.load_buffering_left_out ? ", in part because of executions with load buffering: try "
-                                                 "--without-load-buffering, which omits these executions, or a smaller launch"
-                                               : ": try a smaller launch")
-             << "; some faults can be fixed only by moving a line, which the "
+             << " explorations): try a smaller launch; some faults can be fixed only by moving a line, which the "
                 "search does not try";
       } else {
         out_ << "  no repair: no "
