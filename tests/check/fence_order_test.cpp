@@ -84,12 +84,12 @@ using suspects = std::vector<std::pair<const check::graph_event*, const check::g
 /// Tries all orders of the fences one by one, and applies the axioms literally.
 class every_order {
  public:
-  explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()) {
+  explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()), before_(size_) {
     for (std::size_t i = 0; i < size_; ++i) {
       for (std::size_t j = 0; j < size_; ++j) {
         const auto& x = e.events()[i];
         const auto& y = e.events()[j];
-        before_.push_back(x.thread == y.thread && x.number < y.number);
+        before_[i] |= x.thread == y.thread && x.number < y.number ? bit(j) : 0;
         if (i < j && x.sequential && y.sequential && x.thread != y.thread && rules_.morally_strong(x, y)) {
           pairs_.emplace_back(i, j);
         }
@@ -103,7 +103,10 @@ class every_order {
   [[nodiscard]] bool consistent_without() const { return consistent(before_, nullptr); }
 
  private:
-  using relation = std::vector<bool>;
+  /// For each event, the set of the events that are after it, with one bit per event.
+  using relation = std::vector<std::uint64_t>;
+
+  [[nodiscard]] static std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
   [[nodiscard]] bool orient(std::size_t next, const relation& chosen, const suspects::value_type* apart) const {
     if (next == pairs_.size()) {
@@ -112,7 +115,7 @@ class every_order {
     const auto [x, y] = pairs_[next];
     for (const auto& [from, to] : {std::pair(x, y), std::pair(y, x)}) {
       relation more = chosen;
-      more[from * size_ + to] = true;
+      more[from] |= bit(to);
       if (orient(next + 1, more, apart)) {
         return true;
       }
@@ -123,9 +126,7 @@ class every_order {
   [[nodiscard]] relation closed(relation r) const {
     for (std::size_t k = 0; k < size_; ++k) {
       for (std::size_t i = 0; i < size_; ++i) {
-        for (std::size_t j = 0; j < size_ && r[i * size_ + k]; ++j) {
-          r[i * size_ + j] = r[i * size_ + j] || r[k * size_ + j];
-        }
+        r[i] |= (r[i] & bit(k)) != 0 ? r[k] : 0;
       }
     }
     return r;
@@ -133,7 +134,7 @@ class every_order {
 
   [[nodiscard]] bool consistent(const relation& base, const suspects::value_type* apart) const {
     for (std::size_t i = 0; i < size_; ++i) {
-      if (base[i * size_ + i]) {
+      if ((base[i] & bit(i)) != 0) {
         return false;
       }
     }
@@ -143,7 +144,7 @@ class every_order {
                                       events.begin());
     };
     const auto base_orders = [&](const check::graph_event& x, const check::graph_event& y) {
-      return static_cast<bool>(base[index(x) * size_ + index(y)]);
+      return (base[index(x)] & bit(index(y))) != 0;
     };
     const auto causes = [&](const check::graph_event& x, const check::graph_event& y) {
       return base_orders(x, y) || std::any_of(events.begin(), events.end(), [&](const auto& r) {

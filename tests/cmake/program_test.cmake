@@ -148,6 +148,10 @@ set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_V
 set(membar_cuda_of_host_programs)
 if(NOT MEMBAR_TEST_FULL)
   set(membar_cuda_of_host_programs ${membar_device_front_end})
+  if(membar_large_units AND NOT CMAKE_CUDA_HOST_COMPILER)  # nvcc then also calls g++
+    list(JOIN membar_large_units "," passed_on)
+    list(APPEND membar_cuda_of_host_programs -Xcompiler=${passed_on})
+  endif()
 endif()
 
 # membar_check_sources(<program> <kind>): compiles the program's sources without optimization, CUDA sources with the front end

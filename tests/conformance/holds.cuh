@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <typeinfo>
 #include <utility>
@@ -65,31 +66,57 @@ template <class Test, where Where>
   }
 }
 
-/// Adds `Test` at `Where` to the suite and returns its name.
-template <class Test, where Where>
-std::string add_test(suite& all) {
-  const std::string name = Test::name() + "@" + conformance::name(Where);
+/// What the type and the place of a test determine.
+struct described_test {
+  std::string (*name)();
+  const char* type;
+  where place;
+  std::span<const model::place> of_threads;
+  int mbarrier_of;  ///< The location of an mbarrier at which one thread arrives, or -1.
+  membar::litmus::runnable_test (*runnable)(const std::string& name);
+  /// Runs a thread on the host, or a null pointer if no thread is there.
+  void (*run_host_thread)(const std::vector<membar::litmus::observed_value>& observed, int thread,
+                          const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out);
+};
+
+/// Adds the test to the suite and returns its name. The hundreds of types of tests share this function, because most of the
+/// time to compile them went into their copies of it.
+inline std::string add_test(suite& all, const described_test& described) {
+  std::string name = described.name() + "@" + conformance::name(described.place);
   if (all.find(name) == nullptr) {
-    placed_test one{name, typeid(Test).name(), runnable<Test, Where>(name)};
-    constexpr auto place = places<Test::threads>(Where);
-    for (std::size_t t = 0; t != place.size(); ++t) {
-      one.test.model_test.threads[t].where = place[t];
+    placed_test one{name, described.type, described.runnable(name)};
+    for (std::size_t t = 0; t != described.of_threads.size(); ++t) {
+      one.test.model_test.threads[t].where = described.of_threads[t];
     }
-    if constexpr (Where == where::two_kernels) {
+    if (described.place == where::two_kernels) {
       one.test.model_test.launches.push_back({0, 1});
     }
-    if constexpr (requires { Test::mbarrier_of; }) {
-      one.test.model_test.locations[Test::mbarrier_of].arrivals = 1;
+    if (described.mbarrier_of >= 0) {
+      one.test.model_test.locations[static_cast<std::size_t>(described.mbarrier_of)].arrivals = 1;
     }
-    if constexpr (Where == where::host_last || Where == where::host_first) {
-      one.test.on_host = [observed = one.test.observed](int thread, const membar::litmus::instance_cells& at,
-                                                        const membar::litmus::instance_digits& out) {
-        run_host_thread<Test, Where>(observed, thread, at, out);
+    if (described.run_host_thread != nullptr) {
+      one.test.on_host = [observed = one.test.observed, run = described.run_host_thread](
+                             int thread, const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out) {
+        run(observed, thread, at, out);
       };
     }
     all.add(std::move(one));
   }
   return name;
+}
+
+/// Adds `Test` at `Where` to the suite and returns its name.
+template <class Test, where Where>
+std::string add_test(suite& all) {
+  static constexpr auto of_threads = places<Test::threads>(Where);
+  described_test one{&Test::name, typeid(Test).name(), Where, of_threads, -1, &runnable<Test, Where>, nullptr};
+  if constexpr (requires { Test::mbarrier_of; }) {
+    one.mbarrier_of = static_cast<int>(Test::mbarrier_of);
+  }
+  if constexpr (Where == where::host_last || Where == where::host_first) {
+    one.run_host_thread = &run_host_thread<Test, Where>;
+  }
+  return add_test(all, one);
 }
 
 /// Adds a guarantee: at `Where`, the outcome of `Test` is forbidden, and the outcome of each test in `Weakened` is allowed.

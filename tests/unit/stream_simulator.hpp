@@ -15,6 +15,7 @@
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -342,9 +343,11 @@ class simulator {
   }
 
   void explore(std::uint64_t done, const values& signals) {
-    if (!seen_.insert({done, signals}).second) {
+    std::vector<values>& seen = seen_[done];
+    if (std::ranges::find(seen, signals) != seen.end()) {
       return;
     }
+    seen.push_back(signals);
     bool any = false;
     for (std::size_t i = 0; i != items_.size(); ++i) {
       if ((done & bit(i)) != 0 || !enabled(items_[i], done, signals)) {
@@ -436,7 +439,7 @@ class simulator {
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;            ///< The notifications that were issued without blocking.
   std::uint64_t launching_ = 0;  ///< The notifications that the launching stream had issued without blocking before the graph.
-  std::set<std::pair<std::uint64_t, values>> seen_;
+  std::unordered_map<std::uint64_t, std::vector<values>> seen_;  ///< the signals with each set of finished items
   std::vector<std::uint64_t> always_before_ =
       std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, the items that come before it in all schedules.
 };
