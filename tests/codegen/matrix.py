@@ -226,8 +226,8 @@ def with_fence(order, scope, otherwise):
 
 def fetch(order, scope, operation, what, bits, architecture):
     """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be
-    global, and the fences after it. For shared memory, ptxas may expand some of these instructions into loops, which come
-    after the instruction's own acquire."""
+    global, and the fences after it. For shared memory, ptxas may expand some of these instructions into a loop and perform
+    the instruction's own acquire before the loop, which is too early."""
     fences, own = with_fence(order, scope, "acquire")
     rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
     if rereads and AFTER[order] and scope != "cta" and architecture < 90:

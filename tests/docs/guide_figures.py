@@ -33,8 +33,8 @@ def fence(results, scope, order, stores, arm="membar"):
     return slope(found)
 
 
-def turn(results, case):
-    """Returns the nanoseconds of a turn of `fence_cost` with at most one fence."""
+def iteration(results, case):
+    """Returns the nanoseconds of an iteration of `fence_cost` with at most one fence."""
     return results.cases(FENCES)[f"{case}/1/membar"]["ns"]
 
 
@@ -43,8 +43,8 @@ def tenths(value):
 
 
 def added_to_store(results, order):
-    """Returns the nanoseconds that one fence at device scope adds to a turn with a store."""
-    return tenths(turn(results, f"fence/device/{order}/after_store") - turn(results, "nothing/after_store"))
+    """Returns the nanoseconds that one fence at device scope adds to an iteration with a store."""
+    return tenths(iteration(results, f"fence/device/{order}/after_store") - iteration(results, "nothing/after_store"))
 
 
 def update_order(results):
@@ -205,7 +205,7 @@ def constants(results):
 def header_costs(results):
     """Returns the table of docs/headers/constant.md."""
     return table(["different addresses", "constant, one access after the other", "shared, one after the other", "global in L1, one after the other",
-                  *(f"{arm}, each of 16 at once" for arm in ("constant", "shared", "global in L1"))], [
+                  *(f"{arm}, 16 accesses in flight" for arm in ("constant", "shared", "global in L1"))], [
         [str(k), *(short(constant(results, k, 1, 2, arm + suffix)) for suffix in ("", "_16_at_once") for arm in ("constant", "shared", "global"))]
         for k in (1, 2, 4, 8, 16, 32)])
 
@@ -407,13 +407,13 @@ SAYS = {
         "only release stores at device scope, which take {} to {} ns each": lambda r: spread(store_latencies(r)),
         "which then takes {} ns at device scope and {} ns at system scope on one multiprocessor, and {} ns and {} ns on another": lambda r: [
             short(beside(r, f"release_store.{scope}.{place}")) for place in ("own_sm", "shared_sm") for scope in ("device", "system")],
-        "a turn in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
-        "A release at device scope costs {} ns: in `fence_cost`, a turn with one store and one release fence takes {} ns, compared with {} ns for the store.": lambda r: [
-            added_to_store(r, "release"), tenths(turn(r, "fence/device/release/after_store")), tenths(turn(r, "nothing/after_store"))],
-        "`__threadfence()` also costs {} ns, because `--repair` assumes that a stronger fence costs at least as much as a weaker one. By itself, it adds {} ns to a turn with a store.": lambda r: [
+        "an iteration in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
+        "A release at device scope costs {} ns: in `fence_cost`, an iteration with one store and one release fence takes {} ns, compared with {} ns for the store.": lambda r: [
+            added_to_store(r, "release"), tenths(iteration(r, "fence/device/release/after_store")), tenths(iteration(r, "nothing/after_store"))],
+        "`__threadfence()` also costs {} ns, because `--repair` assumes that a stronger fence costs at least as much as a weaker one. By itself, it adds {} ns to an iteration with a store.": lambda r: [
             added_to_store(r, "release"), added_to_store(r, "seq_cst")],
-        "An acquire at device scope costs {} ns, the time of a turn with one acquire fence and no store. Each further acquire fence in a turn adds only {} ns": lambda r: [
-            tenths(turn(r, "fence/device/acquire/idle") - turn(r, "nothing/idle")), short(fence(r, "device", "acquire", "idle"))],
+        "An acquire at device scope costs {} ns, the time of an iteration with one acquire fence and no store. Each further acquire fence in an iteration adds only {} ns": lambda r: [
+            tenths(iteration(r, "fence/device/acquire/idle") - iteration(r, "nothing/idle")), short(fence(r, "device", "acquire", "idle"))],
         "The order of an acq_rel read-modify-write at device scope costs {} ns: in `atomic_cost`, `fetch_add` takes {} ns with acq_rel and {} ns if it is relaxed": update_order,
         "even a fence at block scope takes {} µs, compared with {} ns without traffic.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],

@@ -49,7 +49,8 @@ TEST(move_list, of_another_format_is_rejected_and_one_without_a_format_is_read) 
   for (const char* version : {"2", "", "1x"}) {
     EXPECT_EQ(message_of("# membar-domains list, format " + std::string(version) + "\nremote ^put$\n"),
               "moves.txt: the list has format '" + std::string(version) +
-                  "', but this membar-domains reads only format 1: use the membar-domains that wrote it, or write the list "
+                  "', but this version of membar-domains reads only format 1: use the membar-domains that wrote it, or write "
+                  "the list "
                   "again with watch");
   }
 }

@@ -359,7 +359,8 @@ TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
   for (const char* first : {"F 1", "N 0 put"}) {
     EXPECT_EQ(message_of_records(std::string(first) + "\nN 1 small\n"),
               "its records begin with '" + std::string(first) +
-                  "', but this membar-domains reads only format 2, which begins with 'F 2': the membar-domains command and the "
+                  "', but this version of membar-domains reads only format 2, which begins with 'F 2': the membar-domains "
+                  "command and the "
                   "library it preloads have different versions: install both from the same build");
   }
   EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";

@@ -853,8 +853,9 @@ namespace {
 /// The maximum total number of events in the random executions that are tried before the checker gives up.
 constexpr std::uint64_t random_events = 300'000;
 
-/// The random executions before giving up may take this fraction of the time limit, in addition to the exploration's time.
-constexpr double random_share = 10;
+/// Before the checker gives up, its random executions may take the time limit divided by this number, in addition to the time of
+/// the exploration.
+constexpr double random_time_divisor = 10;
 
 /// For each thread, the number of its asynchronous operations that can be performed. The number is increased when an
 /// exploration finds that it is too small.
@@ -1022,7 +1023,7 @@ check_result explore_here(const program& checked, const check_property& property
   check_options random = options;
   random.random_executions = options.random_before_giving_up;
   random.most_events = random_events;
-  random.time = time_limit(options.time.seconds() / random_share);
+  random.time = time_limit(options.time.seconds() / random_time_divisor);
   check_result shown = explore_all(checked, property, random);
   return shown.status == check_status::gave_up ? std::move(result) : std::move(shown);
 }

@@ -34,10 +34,10 @@ process process_of(const fs::path& path) {
   }
   process p;
   if (got >= static_cast<ssize_t>(sizeof s.magic) && s.magic != process_state::magic_value) {
-    p.complaint =
-        std::string(
-            "a process wrote its counts in a format that this membar-domains cannot read, so the report omits the process: ") +
-        one_version;
+    p.complaint = std::string(
+                      "a process wrote its counts in a format that this version of membar-domains cannot read, so the report "
+                      "omits the process: ") +
+                  one_version;
     return p;
   }
   if (got != sizeof s) {

@@ -48,7 +48,7 @@ namespace {
 void check_version(std::string version, const std::string& origin) {
   version.erase(version.find_last_not_of(" \t\r") + 1);
   if (version != std::to_string(list_version)) {
-    throw error(origin + ": the list has format '" + version + "', but this membar-domains reads only format " +
+    throw error(origin + ": the list has format '" + version + "', but this version of membar-domains reads only format " +
                 std::to_string(list_version) + ": use the membar-domains that wrote it, or write the list again with watch");
   }
 }

@@ -22,7 +22,7 @@ records read_records(std::istream& in) {
   records out;
   std::string line;
   if (std::getline(in, line) && !in.eof() && !has_known_version(line)) {
-    throw error("its records begin with '" + line.substr(0, 20) + "', but this membar-domains reads only format " +
+    throw error("its records begin with '" + line.substr(0, 20) + "', but this version of membar-domains reads only format " +
                 std::to_string(records_version) + ", which begins with 'F " + std::to_string(records_version) +
                 "': " + one_version);
   }

@@ -108,7 +108,7 @@ def _apart(spread):
 
 
 class Findings:
-    """Returns the findings in `shown` (at most five), and sentences about the other findings in `remarks`."""
+    """The findings of a report: `shown` holds those to show (at most five), and `remarks` holds sentences about the others."""
 
     def __init__(self, results, controls, publisher=""):
         self.results = results

@@ -166,10 +166,9 @@ bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameter
     return true;
   }
   of.complain(
-      "in a node of an executable graph, the program replaced a listed kernel with another, or another with a listed one (or, "
-      "with :far, changed its pointers), but the node keeps its domain: instantiate the graph again after the change, or "
-      "remove "
-      "the kernel from the list");
+      "in a node of an executable graph, the program replaced a listed kernel with an unlisted one or vice versa (with :far, "
+      "changing the kernel's pointers has the same effect), but the node keeps its domain: instantiate the graph again after "
+      "the change, or remove the kernel from the list");
   of.state().refused.fetch_add(1, std::memory_order_relaxed);
   return false;
 }

@@ -15,7 +15,7 @@ void keep_image_file(const void* handle, const char* path);
 /// Registers another handle of the same code.
 void same_image(const void* handle, const void* of);
 
-/// Handles a kernel of this name that was looked up in the module or library.
+/// Records that the kernel `name` was looked up in the module or library `handle`.
 void kernel_of_image(const void* handle, const char* name);
 
 }  // namespace membar_domains

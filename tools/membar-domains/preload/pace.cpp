@@ -208,7 +208,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
   }
 }
 
-/// Returns the number of a lane, which is unique in the process. Lanes of different contexts are different. The name of a lane
+/// Returns the number of a lane, which is unique in the process. Each lane belongs to one context. The name of a lane
 /// is the same in every run.
 std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
   const std::uint32_t lane = ++lanes_made;

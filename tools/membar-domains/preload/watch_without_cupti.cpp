@@ -6,7 +6,8 @@ namespace membar_domains {
 
 void watch_start() {
   session::get().complain(
-      "watch needs CUPTI, but this membar-domains was built without cupti.h: build it where CMake finds cupti.h, or use try "
+      "watch needs CUPTI, but this version of membar-domains was built without cupti.h: build it where CMake finds cupti.h, or "
+      "use try "
       "and apply");
 }
 void watch_finish() {}
