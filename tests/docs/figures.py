@@ -239,7 +239,7 @@ def one_number(results):
 
     alone, beside, moved, count = times("decode_symm")
     _, larger, larger_moved, _ = times("decode_large_symm")
-    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')}, a captured decode step of a transformer takes {alone:.0f} µs on its own, and {beside:.0f} µs "
+    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} GPUs, a captured decode step of a transformer takes {alone:.0f} µs on its own, and {beside:.0f} µs "
             f"while PyTorch's two-shot all-reduces run. With the all-reduces in their own domain, it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
             "`membar-domains run` found the all-reduces, measured the gain and moved them while the program ran, without recompilation. With twice the hidden size and twice "
             f"the batch, the step becomes {larger / larger_moved:.2f} times as fast ({larger_moved:,.0f} instead of {larger:,.0f} µs). Conditions: medians of "

@@ -62,7 +62,8 @@ def tried(results, files=FILES, gpus=1):
     steps = {step: row for step, row in all_steps.items() if "skipped" not in row and row.get("GPUs", 1) == gpus}
     rows = [[named(step, row), recorded(row), result(row)] for step, row in steps.items()]
     toolkit = re.search(r"cuda_([\d.]+)\.", context["nvcc"])
-    machine = ("one " if gpus == 1 else "two ") + context["machine"].removeprefix("NVIDIA ")
+    gpu = context["machine"].removeprefix("NVIDIA ")
+    machine = f"one {gpu}" if gpus == 1 else f"two {gpu} GPUs"
     return (f"On {machine}, driver {context['driver']}, CUDA {toolkit[1] if toolkit else 'unknown'}, {context['date']}, with {packages}:"
             f"\n\n{table(['program', 'recorded', 'result'], rows)}")
 
