@@ -151,6 +151,23 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
   EXPECT_EQ(r.tried, 0);
 }
 
+TEST(check_repairs, of_one_change_are_found_before_larger_sets_are_tried_even_if_they_have_many_executions) {
+  std::vector<std::string> bodies = {"st.global.u32 [x], 7; st.relaxed.gpu.global.u32 [y], 1;",
+                                     wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x];"};
+  for (const std::string number : {"1", "3", "5", "7"}) {
+    const std::string exchange = "atom.relaxed.gpu.global.exch.b32 %r0, [z], ";
+    bodies.push_back(exchange + number + "; " + exchange + "1" + number + ";");
+  }
+  bodies.back() += "atom.relaxed.gpu.global.exch.b32 %r0, [z], 27;";  // 9! / (2!^3 * 3!) = 7560 orders of the exchanges
+  const ptx_program p(bodies);
+  check::repair_options options;
+  options.each.load_buffering = false;
+  options.most_explorations = 60;
+  const check::repair_result r = check::repairs_of(p.get(), {}, costs(), options);
+  EXPECT_TRUE(has(p.get(), r, {"st.relaxed.gpu.global.u32: st.release.gpu"}));
+  EXPECT_TRUE(std::ranges::all_of(r.repairs, [](const auto& one) { return one.edits.size() == 1; }));
+}
+
 TEST(check_repairs, are_found_if_only_their_executions_with_load_buffering_are_too_many) {
   const ptx_program p({"st.global.u32 [x], 7; st.volatile.global.u32 [y], 1;",
                        wait_for("acquire.gpu", "y") + "ld.global.u32 %r1, [x];",

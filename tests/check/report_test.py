@@ -180,13 +180,23 @@ CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, 
 MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
+# The addresses of a thread's own element and of its neighbour's element.
+NEIGHBOUR = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n"
 # In each iteration, each thread of a block reads its neighbour's element and then updates its own.
-SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
-                "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
+SMOOTH = kernel("smooth", "d", ".loc 1 1 3\n" + NEIGHBOUR + "mov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
                 ".loc 1 9 3\nst.global.f32 [%rd4], %f1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n")
 # Each iteration of the outer loop updates the thread's own element in an inner loop, and then reads its neighbour's element.
 NESTED = SMOOTH.replace("smooth", "nested").replace("AGAIN:\n.loc 1 7 3\n", "AGAIN:\nbar.sync 0;\nmov.u32 %r4, 0;\nFILL:\nsetp.ge.u32 %p2, %r4, 1;\n@%p2 bra DONE;\n.loc 1 2 3\n"
                         "st.global.f32 [%rd4], 0f3FC00000;\nadd.u32 %r4, %r4, 1;\nbra.uni FILL;\nDONE:\n.loc 1 7 3\n").replace("ld.global.f32 %f1, [%rd5];\nbar.sync 0;\n.loc 1 9 3\nst.global.f32 [%rd4], %f1;\n", "ld.global.f32 %f1, [%rd5];\n")
+# A function with a conditional store is called twice, in an unrolled loop at line 5. Then, at line 8, each thread reads its neighbour's elements.
+CALL = ".loc 1 2 3" + CALLED + "@%p2 bra J{0};\nst.global.f32 [%rd4+{0}], 0f3FC00000;\nJ{0}:\n"
+UNROLLED = kernel("unrolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n" + CALL.format(0) + CALL.format(8) + ".loc 1 8 3\nld.global.f32 %f1, [%rd5];\nld.global.f32 %f1, [%rd5+8];\n")
+# The same in a loop that is not unrolled and in which each iteration stores the same element.
+ROLLED = kernel("rolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\nmov.u32 %r1, 0;\n.loc 1 5 3\nAGAIN:\n" + CALL.format(0) + "add.u32 %r1, %r1, 1;\n.loc 1 5 3\n"
+                "setp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n.loc 1 8 3\nld.global.f32 %f1, [%rd5];\n")
+# In each iteration, a store at line 3 precedes a call at line 5, and the function, which is at line 2, reads the neighbour's element.
+CALLS_AGAIN = kernel("calls_again", "d", ".loc 1 1 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\nmov.u32 %r1, 0;\nAGAIN:\n.loc 1 3 3\n@%p2 bra J;\nst.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 2 3" + CALLED +
+                     "ld.global.f32 %f1, [%rd5];\nbar.sync 0;\n.loc 1 1 3\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n")
 # The code after the conditional store has an earlier line, as if a function were inlined, but there is no loop.
 BACKWARDS = kernel("backwards", "d", ".loc 1 8 3\n" + OWN.replace("%rd4, %rd1", "%rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1").format() + ".loc 1 9 3\n@%p2 bra J;\n"
                    "st.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\n")
@@ -240,7 +250,7 @@ FENCE_BEFORE_BARRIER = kernel("fence_before_barrier", "df", "mov.u32 %r2, %ctaid
 MODULE = (HEAD + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
-          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
+          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED + ROLLED + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
           BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
@@ -625,6 +635,12 @@ def main():
         _, output, _ = run("launch nested block 2 args data\n", "--quiet", "--repair=1")
         expect("barriers inside and outside an inner loop", "  repair 1 of 3: a barrier; verified, 1 execution\n    flags.cu:2: *data = 1.5f;\n"
                "         insert after the statement that contains this line, before flags.cu:7: __syncthreads()" in output, output)
+        for name in ("unrolled", "rolled"):
+            _, output, _ = run(f"launch {name} block 2 args data\n", "--quiet", "--repair=1")
+            expect(f"a barrier after a loop, {name}", re.search(r"  repair 1 of \d: a barrier; verified, 1 execution\n    flags.cu:5: .*\n"
+                   "         insert after the statement or loop that contains this line, before flags.cu:8: __syncthreads\\(\\)", output), output)
+        _, output, _ = run("launch calls_again block 2 args data\n", "--quiet", "--repair=1")
+        expect("a barrier before a call of an earlier function", "    flags.cu:3: *flag = 1;\n         insert after the statement that contains this line, before the call at flags.cu:5: __syncthreads()" in output, output)
         _, output, _ = run("launch backwards block 2 args data\n", "--quiet", "--repair=1")
         expect("an earlier line without a loop", "insert after the statement that contains this line, where its threads reconverge: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that

@@ -53,6 +53,11 @@ struct strength {
   return order && weak.scope <= than.scope;
 }
 
+/// Returns whether an instruction's line is in the kernel itself, not in a function that the kernel calls.
+[[nodiscard]] inline bool is_in_kernel(const instruction& i) noexcept {
+  return i.caller_line == 0 || (i.user_file == i.caller_file && i.user_line == i.caller_line);
+}
+
 /// Instructions that change together when the source is changed.
 struct code_site {
   std::vector<std::pair<int, int>> places{};  ///< for each instruction: its kernel in the program, and its index in that
@@ -65,6 +70,8 @@ struct code_site {
                            ///< preceding instruction
   bool joins = false;      ///< whether jumps lead to the gap
   bool turns = false;      ///< whether each iteration of a loop begins at the gap
+  bool leaves = false;     ///< whether the gap follows a statement of the kernel itself, including the functions that the
+                           ///< statement calls and all copies of an unrolled loop
   bool one_warp = false;   ///< for a gap: whether the kernel is launched only in blocks of at most one warp
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
@@ -146,8 +153,24 @@ struct code_edit {
   return targets;
 }
 
+/// Returns the event or jump that follows position `pc` in straight-line code and belongs to a later statement of the kernel
+/// itself than the instruction before `pc`. Returns null if there is none.
+[[nodiscard]] inline const instruction* later_statement(const kernel_code& kernel, const std::set<int>& targets, int pc) {
+  const instruction& before = model::at(kernel.code, pc - 1);
+  const bool follows = pc < model::count_of(kernel.code) && model::at(kernel.code, pc).code >= op::branch;
+  const int end = follows ? pc : end_of_line(kernel, targets, pc + 1);
+  if (end >= model::count_of(kernel.code) || (!follows && targets.count(end) != 0)) {
+    return nullptr;
+  }
+  const instruction& after = model::at(kernel.code, end);
+  const bool is_later =
+      before.caller_line > 0 && after.caller_file == before.caller_file && after.caller_line > before.caller_line;
+  return is_later ? &after : nullptr;
+}
+
 /// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access or
-/// wait for copies on a source line, or at a jump target. Positions inside a call of a library function are left out.
+/// wait for copies on a source line, at a jump target, or after a statement of the kernel itself that contains a call or a loop.
+/// Positions inside a call of a library function are left out.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);
   const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
@@ -158,7 +181,25 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
                                      [&](const thread_context& t) { return t.kernel == &kernel && t.block_size() > 32; });
   const std::set<int> targets = jump_targets(kernel);
   const auto line = [](const instruction& i) { return std::tuple(i.user_file, i.user_line, i.source_line == 0 ? i.line : 0); };
-  std::map<std::tuple<bool, std::tuple<int, int, int>, std::tuple<int, int, int>>, std::size_t> known;
+  using line_number = decltype(line(kernel.code.front()));
+  enum class gap_kind : std::uint8_t { after_line, at_target, after_statement };
+  std::map<std::tuple<gap_kind, line_number, line_number>, code_site> known;
+  std::vector<code_site*> in_order;
+  const auto add = [&](int pc, gap_kind of, const line_number& last, const line_number& next) {
+    const auto [it, fresh] = known.try_emplace(std::tuple(of, last, next));
+    code_site& site = it->second;
+    if (fresh) {
+      site.thread = static_cast<int>(runs - p.threads.begin());
+      site.first = &model::at(kernel.code, pc - 1);
+      site.gap = true;
+      site.joins = of == gap_kind::at_target;
+      site.turns = site.joins && model::at(kernel.code, pc).head;
+      site.leaves = of == gap_kind::after_statement;
+      site.one_warp = one_warp;
+      in_order.push_back(&site);
+    }
+    site.places.emplace_back(k, pc);
+  };
   for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
     const instruction& before = model::at(kernel.code, pc - 1);
     const bool joins = targets.count(pc) != 0;
@@ -168,19 +209,29 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
     const bool accesses = (before.code >= op::load && before.code <= op::reduction) || before.code == op::async_wait;
     const instruction& after = model::at(kernel.code, pc);
     const bool in_library = before.file != before.user_file && after.file != after.user_file && line(before) == line(after);
-    if (in_library || (!joins && (!accesses || amid))) {
-      continue;
+    if (!in_library && (joins || (accesses && !amid))) {
+      add(pc, joins ? gap_kind::at_target : gap_kind::after_line, line(before), joins ? line(after) : line_number());
     }
-    const auto [it, fresh] =
-        known.try_emplace(std::tuple(joins, line(before), joins ? line(after) : std::tuple(0, 0, 0)), result.size());
-    if (fresh) {
-      result.push_back({{}, static_cast<int>(runs - p.threads.begin()), &before});
-      result.back().gap = true;
-      result.back().joins = joins;
-      result.back().one_warp = one_warp;
-      result.back().turns = joins && model::at(kernel.code, pc).head;
+    const bool jumps = before.code == op::branch || before.code == op::branch_index;
+    const bool ends_loop = before.code == op::branch && before.target < pc && (joins || before.guard >= 0);
+    if (ends_loop || (!jumps && (joins || accesses || before.code == op::warp_barrier))) {
+      if (const instruction* later = later_statement(kernel, targets, pc); later != nullptr) {
+        add(pc, gap_kind::after_statement, {before.caller_file, before.caller_line, 0},
+            {later->caller_file, later->caller_line, 0});
+      }
     }
-    result[it->second].places.emplace_back(k, pc);
+  }
+  // If two gaps are the same position, the one after the kernel's own line is kept, because other kernels may share a function.
+  const auto is_replaced = [&](const code_site& site) {
+    return std::any_of(in_order.begin(), in_order.end(), [&](const code_site* other) {
+      const bool is_better = site.leaves ? is_in_kernel(*other->first) : !is_in_kernel(*site.first);
+      return other->leaves != site.leaves && is_better && other->places == site.places;
+    });
+  };
+  for (const code_site* site : in_order) {
+    if (!is_replaced(*site)) {
+      result.push_back(*site);
+    }
   }
 }
 

@@ -111,17 +111,7 @@ class repairer {
 
   /// Looks for the smallest sets of changes with which the program is verified, and turns them into repairs, sorted by cost.
   void search(repair_result& result) {
-    // With most repairs, verifying the program takes only a few events. If no repair is found, the explorations that were cut
-    // short are repeated with a higher limit.
-    constexpr std::uint64_t first_cap = 30'000;
-    constexpr std::uint64_t growth = 30;
-    for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
-      capped_ = false;
-      result.tried = look_for_solutions(result.tried);
-      if (!capped_) {
-        break;
-      }
-    }
+    result.tried = look_for_solutions(result.tried);
     cap_ = std::numeric_limits<std::uint64_t>::max();
     const auto rank = [&](const repair& r) {
       const auto put_in =
@@ -161,20 +151,23 @@ class repairer {
     left_out_ = left_out_ || spent();
   }
 
-  /// Returns the largest number of nested loops around a barrier that the repair inserts, and the number of instructions before
-  /// which it inserts one. In inner loops, and in functions with several calls, threads are more likely to wait at different
-  /// barriers if the launch changes.
-  [[nodiscard]] std::pair<int, std::size_t> spread_of_barriers(const repair& r) const {
-    std::pair<int, std::size_t> result{};
+  /// Returns the largest number of nested loops around a barrier that the repair inserts, the number of instructions before
+  /// which it inserts one, and how many of these are in functions that the kernel calls. In inner loops, and in functions with
+  /// several calls, threads are more likely to wait at different barriers if the launch changes.
+  [[nodiscard]] std::tuple<int, std::size_t, std::size_t> spread_of_barriers(const repair& r) const {
+    int loops = 0;
+    std::size_t places = 0;
+    std::size_t called = 0;
     for (const code_edit& e : r.edits) {
       if (const code_site& site = model::at(sites_, e.site); site.gap) {
         for (const auto& [kernel, pc] : site.places) {
-          result.first = std::max(result.first, loops_around(*model::at(program_->kernels, kernel), pc));
+          loops = std::max(loops, loops_around(*model::at(program_->kernels, kernel), pc));
         }
-        result.second += site.places.size();
+        places += site.places.size();
+        called += site.leaves || is_in_kernel(*site.first) ? 0 : site.places.size();
       }
     }
-    return result;
+    return {loops, places, called};
   }
 
   /// Returns the number of loops that contain an instruction. A loop begins at the target of a backward jump, and contains the
@@ -226,17 +219,36 @@ class repairer {
 
   /// Tries all sets of one change, then all sets of two changes, and so on, until the program is verified with a set. Returns
   /// the largest size for which all sets were tried, or `tried` if that is larger.
+  ///
+  /// With most repairs, verifying the program takes only a few events. Therefore explorations are at first cut short after a few
+  /// events, and they are repeated with a higher limit in each round. A violation is usually found early, so sets whose
+  /// exploration was cut short are more likely to be repairs than untried larger sets: each round first repeats the former, and
+  /// then tries sets with one more change than the previous round.
   [[nodiscard]] int look_for_solutions(int tried) {
-    for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
-      for (const bool weak_too : {false, true}) {
-        seen_.clear();
-        weak_too_ = weak_too;
-        grow({}, size, {});
-        if (!solutions_.empty()) {
-          break;
-        }
+    constexpr std::uint64_t first_cap = 30'000;
+    constexpr std::uint64_t growth = 16;
+    std::vector<std::uint64_t> caps;  // for each size minus 1
+    for (bool more = true; more && solutions_.empty() && !spent();) {
+      capped_ = false;
+      for (std::uint64_t& cap : caps) {
+        cap = std::min(cap * growth, options_.most_events);
       }
-      tried = spent() ? tried : std::max(tried, size);
+      if (model::count_of(caps) < options_.most_edits) {
+        caps.push_back(first_cap);
+      }
+      for (int size = 1; size <= model::count_of(caps) && solutions_.empty() && !spent(); ++size) {
+        cap_ = model::at(caps, size - 1);
+        for (const bool weak_too : {false, true}) {
+          seen_.clear();
+          weak_too_ = weak_too;
+          grow({}, size, {});
+          if (!solutions_.empty()) {
+            break;
+          }
+        }
+        tried = spent() ? tried : std::max(tried, size);
+      }
+      more = capped_ || model::count_of(caps) < options_.most_edits;
     }
     return tried;
   }
@@ -365,12 +377,18 @@ class repairer {
     }
     const counterexample* example = known(edits);
     if (example == nullptr) {
+      std::uint64_t& cut_at = cut_short_[edits];
+      if (cap_ <= cut_at) {
+        capped_ = capped_ || cut_at != std::numeric_limits<std::uint64_t>::max();
+        return;
+      }
       const check_result r = explored(edits);
       if (passes(r)) {
         solutions_.push_back(edits);
         return;
       }
       if (r.status == check_status::gave_up) {
+        cut_at = r.counts.events > cap_ ? cap_ : std::numeric_limits<std::uint64_t>::max();
         return;
       }
       if (breaks_barriers(edits, r)) {
@@ -742,6 +760,9 @@ class repairer {
   time_limit time_{std::min(options_.most_seconds, options_.each.time.seconds())};
   std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< the maximum number of events of one exploration
   bool capped_ = false;                                            ///< whether any exploration was cut short by `cap_`
+  std::map<std::vector<code_edit>, std::uint64_t> cut_short_{};    ///< the highest `cap_` that cut the
+                                                                   ///< exploration of a set short, or the maximum value if
+                                                                   ///< the exploration gave up for another reason
 };
 
 }  // namespace

@@ -72,6 +72,11 @@ check::instruction instruction_at(const check::program& p, const check::code_sit
         std::find_if(code.begin() + pc, code.end(), [](const check::instruction& i) { return i.user_line > 0; });
     at = in_loop != code.end() ? *in_loop : at;
   }
+  if (site.leaves) {
+    at.file = at.user_file = at.caller_file;
+    at.source_line = at.user_line = at.caller_line;
+    at.via_line = 0;
+  }
   if (!site.one_caller) {
     at.via_line = at.caller_line = 0;
   }
@@ -79,6 +84,14 @@ check::instruction instruction_at(const check::program& p, const check::code_sit
 }
 
 namespace {
+
+/// Returns the place of the kernel's own statement to which an instruction belongs: "scan.cu:5" or "the call at scan.cu:5".
+std::string statement_of(const check::program& p, int thread, const check::instruction& i) {
+  check::instruction own = i;
+  own.user_file = i.caller_file;
+  own.user_line = i.caller_line;
+  return (check::is_in_kernel(i) ? "" : "the call at ") + check::place_of(p, thread, own);
+}
 
 /// Describes where to insert after a site's statement: before the next source line or call, or where the statement's threads
 /// reconverge if the PTX does not show that line. If an earlier line follows from which the code leads to the statement again,
@@ -92,21 +105,20 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
   if (at == kernel.code.end() || at->user_line == 0) {
     return "where its threads reconverge";
   }
-  if (at->user_file == own.user_file && at->user_line > own.user_line) {
+  const bool one_function = (check::is_in_kernel(own) && check::is_in_kernel(*at)) ||
+                            std::pair(at->caller_file, at->caller_line) == std::pair(own.caller_file, own.caller_line);
+  if (one_function && at->user_file == own.user_file && at->user_line > own.user_line) {
     return "before " + check::place_of(p, site.thread, *at);
   }
+  const bool jumps_over = own.code == check::op::branch && own.target > gap;  // then the code at the gap does not follow `own`
+  if (!jumps_over && at->caller_file == own.caller_file && at->caller_line > own.caller_line) {
+    return "before " + statement_of(p, site.thread, *at);
+  }
   const auto next = static_cast<std::int32_t>(at - kernel.code.begin());
-  if (check::reached_from(kernel, next)[static_cast<std::size_t>(gap - 1)]) {
-    return at->user_file == own.user_file && at->user_line < own.user_line ? "at the end of the loop's body"
-                                                                           : "where its threads reconverge";
-  }
-  if (at->caller_file == own.caller_file && at->caller_line > own.caller_line) {
-    check::instruction call = *at;
-    call.user_file = at->caller_file;
-    call.user_line = at->caller_line;
-    return "before the call at " + check::place_of(p, site.thread, call);
-  }
-  return "where its threads reconverge";
+  const bool goes_back = jumps_over || (one_function && at->user_file == own.user_file && at->user_line < own.user_line) ||
+                         (at->caller_file == own.caller_file && at->caller_line < own.caller_line);
+  return goes_back && check::reached_from(kernel, next)[static_cast<std::size_t>(gap - 1)] ? "at the end of the loop's body"
+                                                                                           : "where its threads reconverge";
 }
 
 }  // namespace
@@ -127,9 +139,10 @@ std::string change_text(const check::program& p, const check::code_site& site, c
     case kind::warp_barrier:
     case kind::either_barrier:
       return std::string("insert ") +
-             (site.turns   ? "at the start of each iteration of the loop to which this line belongs"
-              : site.joins ? "after the statement that contains this line, " + end_of_statement(p, site)
-                           : "after this line") +
+             (site.turns    ? "at the start of each iteration of the loop to which this line belongs"
+              : site.joins  ? "after the statement that contains this line, " + end_of_statement(p, site)
+              : site.leaves ? "after the statement or loop that contains this line, " + end_of_statement(p, site)
+                            : "after this line") +
              (e.kind == kind::warp_barrier ? ": __syncwarp()" : ": __syncthreads()") +
              (e.kind == kind::either_barrier ? ", or __syncwarp() if the blocks never have more than one warp"
               : e.kind == kind::warp_barrier && site.one_warp
