@@ -269,6 +269,25 @@ TEST(check_finds, a_race_between_accesses_of_different_sizes) {
             check_status::race);
 }
 
+TEST(check_finds, both_accesses_of_a_race_whatever_their_sizes) {
+  const auto blamed = [](const std::vector<std::string>& bodies) {
+    std::string accesses;
+    for (const check::trace_event& e : ptx_program(bodies).explore().found.events) {
+      accesses += e.blamed ? (accesses.empty() ? "" : "; ") + e.what : "";
+    }
+    return accesses;
+  };
+  EXPECT_EQ(blamed({"st.global.u32 [wide+4], 1;", "ld.global.u64 %rd0, [wide];"}),
+            "writes 1 to wide+4; reads an undetermined value from wide");
+  EXPECT_EQ(blamed({"st.global.u64 [wide], 1;", "ld.global.u32 %r0, [wide+4];"}),
+            "writes 1 to wide; reads an undetermined value from wide+4");
+  EXPECT_EQ(blamed({"st.global.u64 [wide], 1;", "st.global.u32 [wide+4], 2;"}), "writes 1 to wide; writes 2 to wide+4");
+  EXPECT_EQ(blamed({"st.global.u32 [x], 1;", "ld.global.nc.u32 %r0, [x];"}),
+            "writes 1 to x; reads an undetermined value from x");
+  EXPECT_EQ(blamed({"ld.global.nc.u32 %r0, [x]; st.global.u32 [y], %r0;", "st.global.u32 [x], 1;"}),
+            "reads 0 from x, its initial value; writes 1 to x");
+}
+
 TEST(check_finds, a_value_made_of_two_writes_that_are_ordered_before) {
   ptx_program p(
       {"st.global.u32 [wide], 1; st.global.u32 [wide+4], 2; ld.global.u64 %rd0, [wide]; st.global.u64 [wide+8], %rd0;"});

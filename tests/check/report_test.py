@@ -237,7 +237,15 @@ TESTS += kernel("adds_neighbour", "d", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2,
 # Each thread writes its data before a barrier with a fence on its wrong side; thread 0 then increments a counter.
 FENCE_BEFORE_BARRIER = kernel("fence_before_barrier", "df", "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %tid.x;\nshl.b32 %r4, %r2, 1;\nadd.u32 %r4, %r4, %r3;\nmul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n"
                               ".loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 5 3\nbar.sync 0;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra E;\n.loc 1 3 3\natom.global.inc.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
-MODULE = (HEAD + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+# A thread reads 8 bytes, of which the other thread writes the first 4 before it sets a flag, or without a flag.
+WIDE = RECEIVE.replace("receive", "reads_both").replace("ld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd3], %f1;", "ld.global.u64 %rd4, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd4;")
+WIDE += kernel("writes_half", "d", "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra R;\n.loc 1 2 3\nst.global.u32 [%rd1], 1;\nbra.uni E;\nR: .loc 1 9 3\nld.global.u64 %rd2, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd2;\nE:\n")
+# As above, but the compiler has chosen loads for data that no thread writes.
+WIDE += WIDE[WIDE.index(".visible .entry writes_half"):].replace("writes_half", "reads_constant").replace("ld.global.u64", "ld.global.nc.u64")
+# A bulk copy reads 16 bytes of the tile, and its thread writes 4 of them before the copy has completed.
+STORES_PART = kernel("stores_part", "d", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.u32 [tile], 0;\nfence.proxy.async;\n.loc 1 2 3\n"
+                     "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;\ncp.async.bulk.commit_group;\n.loc 1 9 3\nst.shared.u32 [tile], 1;\n")
+MODULE = (HEAD + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -437,6 +445,16 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     2: flags.cu:5: }   // writes 2 to flag
 """),
     ("launch first_releases args data flag\nlaunch awaits_second args data flag out\n", "both are weak\n  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n  acquire in C++: "),
+    # A race with an access of a different size has the same notes.
+    ("launch send args data flag\nlaunch reads_both args data flag out\n", """\
+  data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 8 bytes; nothing orders them, and both are weak
+  flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
+  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
+"""),
+    ("launch send args data flag\nlaunch reads_both args data flag out\n", "  > 1: flags.cu:9: *out = *data;   // reads an undetermined value from data\n"),
+    ("launch writes_half block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: "),
+    ("memory data32 u32[4]\nlaunch stores_part args data32\n", "  flags.cu:2 in thread 0 starts a copy from tile of block 0, but the copy has not completed when flags.cu:9 writes this memory: before the write, wait for it with cp.async.bulk.wait_group.read\n"),
+    ("launch reads_constant block 2 args data\n", "  > 0: flags.cu:9: *out = *data;   // reads an undetermined value from data\n"),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.
