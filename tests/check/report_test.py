@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -197,6 +198,12 @@ RESETS_LAST = RESETS.replace("resets", "resets_last").replace(".loc 1 1 3\n", ".
 DEEP = kernel("deep", "d", ".loc 1 5 3\n.loc 1 3 3, function_name g, inlined_at 1 5 3\n.loc 1 2 3, function_name h, inlined_at 1 3 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
 # The arrival counts for more threads than the phase expects.
 TOO_MANY = '.shared .align 8 .b8 meeting[8];\n' + kernel("too_many", "d", ".loc 1 1 3\nmbarrier.init.shared.b64 [meeting], 2;\n.loc 1 2 3\nmbarrier.arrive.shared.b64 %rd3, [meeting], 3;\n")
+
+
+def many_branches(count):
+    """A thread that tests the data and then sets it, with branches in between that depend on the value read."""
+    skips = "".join(f"@%p1 bra A{k};\nadd.u32 %r2, %r2, 1;\nA{k}:\n" for k in range(count))
+    return kernel("many_branches", "d", f".loc 1 2 3\nld.global.u32 %r1, [%rd1];\nmov.u32 %r2, 0;\nsetp.ne.u32 %p1, %r1, 0;\n{skips}setp.ne.u32 %p2, %r1, 0;\n@%p2 bra E;\n.loc 1 3 3\nst.global.u32 [%rd1], 1;\nE:\n")
 
 
 def buffers(name, lines, fence, then=""):
@@ -632,6 +639,13 @@ def main():
             (folder / "flags.ptx").write_text(MODULE.replace("ld.shared.f32 %f1, [%r3]", f"ld.shared.{copy} %{'f1' if copy == 'f32' else 'r8'}, [%r3]"), encoding="utf-8")
             _, output, _ = run("launch refill block 2 args data out\n", memory=words)
             expect(f"a copy that a thread reads as {copy}", f"// writes {text} to tile of block 0\n" in output, output)
+        (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
+        # Large kernels do not make the notes slow.
+        (folder / "flags.ptx").write_text(HEAD + many_branches(6000) + FILES, encoding="utf-8")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        _, output, _ = run("launch many_branches grid 2 args data\n")
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        expect(f"the notes on a large kernel, {seconds:.1f} s", "both threads read data at flags.cu:2 and then write it at flags.cu:3" in output and seconds < 5, output)
         (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,22 +14,19 @@ namespace membar::check::detail {
 
 namespace {
 
-[[nodiscard]] bool is_among(const std::vector<std::int32_t>& words, const source_operand& o) {
-  return o.kind == source_operand::kind_t::reg && std::ranges::find(words, o.word) != words.end();
+[[nodiscard]] bool is_among(const std::set<std::int32_t>& words, const source_operand& o) {
+  return o.kind == source_operand::kind_t::reg && words.contains(o.word);
 }
 
 /// Returns the register words that may be computed from the value of the read at `read`, without passing through memory.
-[[nodiscard]] std::vector<std::int32_t> words_computed_from(const kernel_code& kernel, std::int32_t read) {
+[[nodiscard]] std::set<std::int32_t> words_computed_from(const kernel_code& kernel, std::int32_t read) {
   const std::vector<bool> later = reached_from(kernel, read);
-  std::vector<std::int32_t> words;
-  const auto has = [&](std::int32_t word) { return std::ranges::find(words, word) != words.end(); };
+  std::set<std::int32_t> words;
   const auto add = [&](const instruction& i) {
     const std::size_t before = words.size();
     for (unsigned d = 0; d < i.destinations; ++d) {
       for (std::int32_t w = i.to[d].word; w >= 0 && w < i.to[d].word + (i.to[d].bits > 64 ? 2 : 1); ++w) {
-        if (!has(w)) {
-          words.push_back(w);
-        }
+        words.insert(w);
       }
     }
     return words.size() > before;
@@ -37,11 +35,9 @@ namespace {
     grows = false;
     for (std::int32_t pc = 0; pc < model::count_of(kernel.code); ++pc) {
       const instruction& i = model::at(kernel.code, pc);
-      const bool uses = std::ranges::any_of(
-          i.by, [&](const source_operand& o) { return o.kind == source_operand::kind_t::reg && has(o.word); });
-      grows =
-          (later[static_cast<std::size_t>(pc)] && !is_event(i.code) && (uses || (i.guard >= 0 && has(i.guard))) && add(i)) ||
-          grows;
+      const bool uses =
+          words.contains(i.guard) || std::ranges::any_of(i.by, [&](const source_operand& o) { return is_among(words, o); });
+      grows = (later[static_cast<std::size_t>(pc)] && !is_event(i.code) && uses && add(i)) || grows;
     }
   }
   return words;
@@ -51,31 +47,29 @@ namespace {
 /// or whether the value stored is computed from it and the store is always executed after the read.
 [[nodiscard]] bool decides(const kernel_code& kernel, std::int32_t from, std::int32_t to) {
   const instruction& store = model::at(kernel.code, to);
-  const std::vector<std::int32_t> words = words_computed_from(kernel, from);
-  const auto depends = [&](std::int32_t word) { return std::ranges::find(words, word) != words.end(); };
+  const std::int32_t end = model::count_of(kernel.code);
+  const std::set<std::int32_t> words = words_computed_from(kernel, from);
   const std::vector<bool> after_read = reached_from(kernel, from, to);
-  bool found = store.guard >= 0 ? depends(store.guard) : is_among(words, store.by[1]);
+  bool found = store.guard >= 0 ? words.contains(store.guard) : is_among(words, store.by[1]);
   if ((store.guard >= 0 && !found) || !reached_from(kernel, from)[static_cast<std::size_t>(to)]) {
     return false;
   }
   const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
+  const std::vector<bool> may_write = leading_to(kernel, {to}, from);
+  const std::vector<bool> may_skip = leading_to(kernel, {from, end}, to);
   // how threads continue from an instruction: whether they may perform the write, and whether they may skip it
   const auto continues = [&](std::int32_t pc) {
-    if (pc == to || pc == from || pc == model::count_of(kernel.code)) {
-      return std::pair(pc == to, pc != to);
-    }
-    const std::vector<bool> before_read = reached_from(kernel, pc, from);
-    const std::vector<bool> without_write = reached_from(kernel, pc, to);
-    return std::pair<bool, bool>(before_read[static_cast<std::size_t>(to)],
-                                 without_write[static_cast<std::size_t>(from)] || without_write.back());
+    return pc == to || pc == from || pc == end
+               ? std::pair<bool, bool>(pc == to, pc != to)
+               : std::pair<bool, bool>(may_write[static_cast<std::size_t>(pc)], may_skip[static_cast<std::size_t>(pc)]);
   };
-  for (std::int32_t pc = 0; pc < model::count_of(kernel.code); ++pc) {
+  for (std::int32_t pc = 0; pc < end; ++pc) {
     const std::vector<std::int32_t>& then = model::at(next, pc);
     if (!after_read[static_cast<std::size_t>(pc)] || then.size() < 2 || !continues(pc).first ||
         std::ranges::all_of(then, [&](std::int32_t n) { return continues(n) == continues(then.front()); })) {
       continue;
     }
-    if (!depends(model::at(kernel.code, pc).guard)) {
+    if (!words.contains(model::at(kernel.code, pc).guard)) {
       return false;
     }
     found = true;
