@@ -4,6 +4,7 @@
 #include <check/machine.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,25 @@ namespace {
 [[nodiscard]] bool is_on_every_path(const shown_execution& shown, const trace_event& e) {
   const std::vector<bool> skipping = reached_from(*shown.context_of(e).kernel, -1, shown.pc_of(e));
   return !skipping.back();
+}
+
+/// Returns whether a path through the kernel's code leads from access `x` to access `y` without a barrier of the block.
+[[nodiscard]] bool leads_without_barrier(const shown_execution& shown, const trace_event& x, const trace_event& y) {
+  const kernel_code& kernel = *shown.context_of(x).kernel;
+  std::vector<bool> barriers;
+  for (const instruction& i : kernel.code) {
+    barriers.push_back(i.code == op::block_barrier);
+  }
+  barriers.push_back(false);  // the end of the kernel
+  return reached_from(kernel, shown.pc_of(x), barriers)[static_cast<std::size_t>(shown.pc_of(y))];
+}
+
+/// Names two accesses by their places, for example "a.cu:3 and a.cu:5".
+[[nodiscard]] std::string both_places(const shown_execution& shown, const trace_event& first, const trace_event& second) {
+  if (shown.place(first) != shown.place(second)) {
+    return shown.place(first) + " and " + shown.place(second);
+  }
+  return (first.event.kind == second.event.kind ? "the two writes at " : "the read and the write at ") + shown.place(first);
 }
 
 /// Says what separates the accesses if threads of other blocks also perform them. Returns an empty string if only one block can
@@ -90,8 +110,8 @@ namespace {
          (mbarrier ? "; if one thread arrives for its warp, __syncwarp() must precede the arrival" : "") + early;
 }
 
-/// Says on which side of an asynchronous copy a barrier between the accesses must be. `forward` and `backward` are whether the
-/// code leads from the first access to the second, and from the second to the first.
+/// Says on which side of an asynchronous copy a barrier between the accesses must be. `forward` and `backward` are whether a
+/// barrier is missing on the way from the first access to the second, and from the second to the first.
 [[nodiscard]] std::string place_at_copy(const shown_execution& shown, const trace_event& first, const trace_event& second,
                                         bool forward, bool backward) {
   const bool starts_later = (shown.is_copy(second) && forward) || (shown.is_copy(first) && backward);
@@ -117,7 +137,7 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
   // An excerpt does not show whether the threads pass a flag. Threads that share global memory often do.
   const bool may_pass_flag = shown.whole().excerpt && !everywhere && !machine::is_shared(first.event.address);
   const std::string missing = both + ", and no barrier" + (may_pass_flag ? " or release-acquire pair orders " : " separates ") +
-                              shown.place(first) + " and " + shown.place(second);
+                              both_places(shown, first, second);
   const std::string by_flag =
       ": if one thread passes the data to the other through a flag, write the flag with release and "
       "read it with acquire; otherwise, ";
@@ -125,13 +145,27 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
     return missing + ", which are in different branches, so __syncthreads() cannot be between them" +
            (may_pass_flag ? by_flag : ": ") + split_barrier(shown, first, second);
   }
+  // In a loop, a barrier may already be on the way in one direction.
+  const bool forward_lacks = forward && leads_without_barrier(shown, first, second);
+  const bool backward_lacks = backward && leads_without_barrier(shown, second, first);
+  const bool unknown = !forward_lacks && !backward_lacks;
   return missing + (may_pass_flag ? by_flag : ": ") + "add __syncthreads() between them" +
          (everywhere ? "" : ", where all threads of the block reach it") +
-         place_at_copy(shown, first, second, forward, backward) +
+         place_at_copy(shown, first, second, unknown ? forward : forward_lacks, unknown ? backward : backward_lacks) +
          (shown.in_one_warp(first, second)
               ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
               : "") +
          between_blocks(shown, first, second);
+}
+
+std::string between_blocks_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
+  const bool one_place = first.at == second.at;
+  return one_place ? "threads of different blocks execute " + shown.place(first) +
+                         " concurrently: use an atomic operation, or let only one thread perform the access"
+                   : "the threads are in different blocks, which __syncthreads() does not synchronize: between " +
+                         both_places(shown, first, second) +
+                         ", use a grid barrier, such as cooperative_groups::grid_group::sync(), or a flag that is written with "
+                         "release and read with acquire; or perform the accesses in separate kernels";
 }
 
 }  // namespace membar::check::detail

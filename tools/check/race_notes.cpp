@@ -32,6 +32,15 @@ using namespace detail;
   return &x != &y && !x.where.host && !y.where.host && x.block_number == y.block_number;
 }
 
+/// Returns whether threads of different blocks of one launch perform the accesses, which are both weak. Whether the threads also
+/// synchronize must be known, so the program must not be an excerpt.
+[[nodiscard]] bool is_between_blocks(const shown_execution& shown, const trace_event& first, const trace_event& second) {
+  const thread_context& x = shown.context_of(first);
+  const thread_context& y = shown.context_of(second);
+  return !shown.whole().excerpt && !first.event.strong && !second.event.strong && !x.where.host && !y.where.host &&
+         x.launch == y.launch && x.block_number != y.block_number;
+}
+
 /// Explains a race between two accesses of a block that no flag orders.
 [[nodiscard]] std::string note_within_block(const shown_execution& shown, const trace_event& first, const trace_event& second) {
   const std::string note = misplaced_arrival_note(shown, first, second);
@@ -55,16 +64,21 @@ using namespace detail;
   if (const std::string wait = missing_wait_note(shown, *x, *y); !wait.empty()) {
     return {wait};
   }
+  const bool within_block = is_within_block(shown, *x, *y);
   if (const handover passed = handover_in(shown); !passed.values.empty()) {
-    return passed.first->event.strong && passed.second->event.strong ? std::vector<std::string>()
-                                                                     : handover_notes(shown, passed);
+    std::vector<std::string> notes =
+        passed.first->event.strong && passed.second->event.strong ? std::vector<std::string>() : handover_notes(shown, passed);
+    // If the flag is as it should be, it may be meant for other data.
+    return notes.empty() && within_block ? std::vector{note_within_block(shown, *x, *y)} : notes;
   }
   for (const auto note : {&early_flag_note, &lost_update_note}) {
     if (const std::string found = note(shown, *x, *y); !found.empty()) {
       return {found};
     }
   }
-  return is_within_block(shown, *x, *y) ? std::vector{note_within_block(shown, *x, *y)} : std::vector<std::string>();
+  return within_block                       ? std::vector{note_within_block(shown, *x, *y)}
+         : is_between_blocks(shown, *x, *y) ? std::vector{between_blocks_note(shown, *x, *y)}
+                                            : std::vector<std::string>();
 }
 
 /// Explains a read of memory that was never written, if the finding shows a write that comes too late.

@@ -189,6 +189,9 @@ namespace {
                         : ", its initial value");
     }
     case model::event_kind::write:
+      if (e.mbarrier == mbarrier_op::invalidate) {
+        return "invalidates the mbarrier at " + place_text(p, e.address);
+      }
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
