@@ -1298,7 +1298,7 @@ check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {
     for (const auto& [text, condition] : finals) {
       if (!condition.holds(end)) {
-        return violation("the final condition does not hold:" + text, condition.values(end));
+        return violation("the final condition does not hold:" + text, condition.values(end), condition.wrong_elements(end));
       }
     }
     return violation();
