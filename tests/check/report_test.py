@@ -181,6 +181,7 @@ CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, 
 MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
+RELAY = kernel("relay", "do", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n")
 # In each iteration, each thread of a block reads its neighbour's element and then updates its own.
 SMOOTH = kernel("smooth", "d", ".loc 1 1 3\nmov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\n"
                 "add.u64 %rd5, %rd5, %rd1;\nmov.u32 %r1, 0;\n.loc 1 2 3\nst.global.f32 [%rd4], 0f3FC00000;\nAGAIN:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\n"
@@ -270,7 +271,7 @@ MODULE = (HEAD + REFILLS + ONE_LINE + INVALIDATES + BLOCKS + WIDE + STORES_PART 
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
-          BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
+          BUFFERING + MANY + BUFFERED + RELAY + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -319,6 +320,14 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
+"""),
+    # A wrong final value is followed back to the write that it came from, past the many events of a launch that has nothing to do with it.
+    ("launch strong args data+4\nlaunch relay args data+4 out\nlaunch many args flag\nfinal data == 0.0 /\\ out == 2.0\n", """\
+  thread 0 (strong, block 0, thread 0)
+    0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data+4
+  thread 1 (relay, block 0, thread 0)
+    0: flags.cu:9: *out = *data;   // reads 1.5 from data+4, written by thread 0 event 0
+  > 1: flags.cu:9: *out = *data;   // writes 1.5 to out
 """),
     # An address before an object is shown relative to that object, not as an offset past the end of the previous object.
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
