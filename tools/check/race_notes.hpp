@@ -12,28 +12,6 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// A value that one thread writes and another thread reads.
-struct passed_value {
-  const trace_event* write = nullptr;
-  const trace_event* read = nullptr;
-  /// the strong writes to the same location with which the data can be released: earlier writes of the writing thread, and
-  /// `write`, which is the last
-  std::vector<const trace_event*> publications{};
-};
-
-/// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the
-/// thread or block of the second access reads that value. If other blocks pass the data on, there are several values: the thread
-/// or block that reads one of them writes the next one. `values` is empty if there is no handover.
-struct handover {
-  const trace_event* first = nullptr;
-  const trace_event* second = nullptr;
-  std::vector<passed_value> values{};
-};
-
-/// Returns the accesses of a race and the handover between them. The accesses are null unless kernel threads perform both of
-/// them.
-[[nodiscard]] handover handover_of(const program& whole, const finding& f);
-
 /// Explains a race with a handover between its accesses. Returns sentences that say whether the handover's writes release,
 /// whether its reads acquire, whether a fence is in the wrong place or has too narrow a scope, and whether a barrier of the block
 /// is missing. For a race within a block without a handover, returns a sentence about an arrival at a barrier that does not

@@ -5,7 +5,7 @@
 
 #include <check/buffering_cycle.hpp>
 #include <check/finding_notes.hpp>
-#include <check/race_notes.hpp>
+#include <check/handover.hpp>
 #include <check/trace.hpp>
 #include <membar/model/execution.hpp>
 
