@@ -382,7 +382,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch arrives_for_warp block 3 args out\n",
      "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
     # If only a proxy fence is missing, no arrival is to blame.
-    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  thread "),
+    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a proxy fence: docs/asynchronous_copies.md explains this and says what was measured\n  thread "),
     ("launch empties_early block 2 args data out\n",
      "  the arrival at flags.cu:8 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
     # An arrival in an earlier phase is not to blame.

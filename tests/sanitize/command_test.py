@@ -492,7 +492,7 @@ def check_advice(folder, run, expect):
         expect(f"{text} misses a barrier only between two threads of a block", bool(barrier) == ("block " in text), out)
     (folder / "refilled.scenario").write_text("source refilled.ptx\nmemory x u32[4]\nlaunch refilled block 8 args x\n")
     code, refilled, err = run("refilled.scenario")
-    expect("only a proxy fence is missing", code == 1 and "a proxy fence is missing between them\n    add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after PTX line 17, before the synchronization that orders it before the copy\n    thread " in refilled, refilled + err)
+    expect("only a proxy fence is missing", code == 1 and "a proxy fence is missing between them\n    add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after PTX line 17, before the synchronization that orders it before the copy\n    even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a proxy fence: docs/asynchronous_copies.md explains this and says what was measured\n    thread " in refilled, refilled + err)
     expect("the thread that starts a copy", out.count("an asynchronous operation of thread ") == 1, out)
     _, out, _ = run("racy.scenario", "fine.scenario", "racy.scenario")
     expect("once for each file with a race", out.count(NEXT_STEP) == 2, out)
