@@ -255,6 +255,9 @@ STORES_PART = kernel("stores_part", "d", ".shared .align 16 .b8 tile[16];\nmov.u
 # Each thread copies an element and reads its neighbour's in each of two rounds, without a barrier before the next copy.
 REFILLS = kernel("refills", "do", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\nxor.b32 %r3, %r3, 4;\nadd.u32 %r6, %r3, %r1;\nmov.u32 %r7, 0;\nL:\n.loc 1 2 3\n"
                  "cp.async.ca.shared.global [%r4], [%rd1], 4;\ncp.async.wait_all;\nbar.sync 0;\n.loc 1 9 3\nld.shared.u32 %r5, [%r6];\nst.relaxed.gpu.global.u32 [%rd2], %r5;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, 2;\n@%p1 bra L;\n")
+# As above, with an mbarrier instead of the barrier.
+REFILLS += REFILLS.replace("refills", "refills_at_mbarrier").replace(".shared .align 16", ".shared .align 8 .b64 bar;\n.shared .align 16").replace("L:\n", "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 2;\nI: bar.sync 0;\nL:\n").replace(
+    "cp.async.wait_all;\nbar.sync 0;\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\nW: mbarrier.try_wait.parity.shared.b64 %p2, [bar], %r7;\n@!%p2 bra W;\n")
 # As in `neighbours`, but the write and the read have the same line.
 ONE_LINE = NEIGHBOURS.replace("neighbours", "one_line").replace(".loc 1 9 3\n", "")
 # Every thread writes the same element: in two statements that the compiler has made from one, also with a barrier in between, or
@@ -472,6 +475,7 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     ("launch first_releases args data flag\nlaunch awaits_second args data flag out\n", "both are weak\n  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n  acquire in C++: "),
     # One barrier of a loop separates the copy from the later reads, but not the reads from the next copy.
     ("launch refills block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
+    ("launch refills_at_mbarrier block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
     ("launch one_line block 64 args data\n", "  both threads are in the same block, and no barrier separates the read and the write at flags.cu:2: add __syncthreads() between them\n"),
     # Two writes by one line are not separated by a barrier after that line.
     *((f"launch one_element{name} block 2 args data\n", "  both threads are in the same warp, and both write data at flags.cu:2 without a barrier in between: if each thread should write its own element, "

@@ -107,8 +107,8 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
 
 /// Returns the last arrival at an mbarrier that is meant to release access `x`, and the wait for it that precedes access `y`.
 /// The arrival is performed by the thread of `x` before `x` (`own`), or by another thread of its warp if the thread of `x`
-/// does not arrive at the mbarrier itself. Returns null pointers if there is no such arrival. An arrival does not release a
-/// copy's accesses, wherever it is.
+/// does not arrive at the mbarrier itself and its code leads from `x` to the arrival. Returns null pointers if there is no such
+/// arrival. An arrival does not release a copy's accesses, wherever it is.
 [[nodiscard]] std::pair<const trace_event*, const trace_event*> arrival_for(const shown_execution& shown, const trace_event& x,
                                                                             const trace_event& y, bool own) {
   std::pair<const trace_event*, const trace_event*> result;
@@ -119,7 +119,8 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
     }
     const bool of_thread = own ? a.thread == x.thread && a.number < x.number && shown.is_too_early(a, x)
                                : a.thread != x.thread && a.thread != before.thread && shown.in_one_warp(a, x) &&
-                                     !arrives_at(shown, x.thread, a) && !is_of_earlier_round(shown, a, x);
+                                     shown.leads_to(x, a) && !arrives_at(shown, x.thread, a) &&
+                                     !is_of_earlier_round(shown, a, x);
     for (std::size_t k = 0; of_thread && k < shown.events().size(); ++k) {
       const trace_event& w = shown.events()[k];
       if (w.thread == before.thread && w.number < before.number && phases_between(shown, a, w) == 1 &&

@@ -24,12 +24,13 @@ namespace {
   return !skipping.back();
 }
 
-/// Returns whether a path through the kernel's code leads from access `x` to access `y` without a barrier of the block.
+/// Returns whether a path through the kernel's code leads from access `x` to access `y` without a barrier of the block or a wait for an
+/// mbarrier.
 [[nodiscard]] bool leads_without_barrier(const shown_execution& shown, const trace_event& x, const trace_event& y) {
   const kernel_code& kernel = *shown.context_of(x).kernel;
   std::vector<bool> barriers;
   for (const instruction& i : kernel.code) {
-    barriers.push_back(i.code == op::block_barrier);
+    barriers.push_back(i.code == op::block_barrier || i.mbarrier == mbarrier_op::test);
   }
   barriers.push_back(false);  // the end of the kernel
   return reached_from(kernel, shown.pc_of(x), barriers)[static_cast<std::size_t>(shown.pc_of(y))];
