@@ -261,13 +261,20 @@ REFILLS += REFILLS.replace("refills", "refills_at_mbarrier").replace(".shared .a
     "cp.async.wait_all;\nbar.sync 0;\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\nW: mbarrier.try_wait.parity.shared.b64 %p2, [bar], %r7;\n@!%p2 bra W;\n")
 # As in `neighbours`, but the write and the read have the same line.
 ONE_LINE = NEIGHBOURS.replace("neighbours", "one_line").replace(".loc 1 9 3\n", "")
+# Every thread writes the same element: in two statements that the compiler has made from one, also with a barrier in between, or
+# in a loop.
+UNROLLED = ("mov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nadd.u32 %r2, %r2, %r3;\nsetp.ne.u32 %p1, %r2, 0;\n.loc 1 2 3\n@!%p1 st.global.u32 [%rd1], 1;\nSYNC@%p1 st.global.u32 [%rd1], 2;\n"
+            "st.global.u32 [%rd1+8], 3;\n")
+ONE_ELEMENT = "".join(kernel(name, "d", body) for name, body in (
+    ("one_element", UNROLLED.replace("SYNC", "")), ("one_element_per_round", UNROLLED.replace("SYNC", "bar.sync 0;\n")),
+    ("one_element_in_a_loop", "mov.u32 %r1, 0;\nL: .loc 1 2 3\nst.global.u32 [%rd1], %r1;\n.loc 1 7 3\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra L;\n")))
 # The last thread to arrive at an mbarrier invalidates another one, for which the other thread may still wait.
 INVALIDATES = kernel("invalidates", "d", ".shared .align 8 .b64 bar;\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 _, [bar];\nI: bar.sync 0;\n@%p1 bra R;\n"
                      ".loc 1 2 3\nmbarrier.inval.shared.b64 [bar];\nbra.uni E;\nR: .loc 1 9 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\nE:\n")
 # Each block writes its element, and reads the other block's.
 BLOCKS = kernel("blocks", "d", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 2 3\nst.global.u32 [%rd4], 1;\n"
                 ".loc 1 9 3\nld.global.u32 %r4, [%rd5];\nst.relaxed.gpu.global.u32 [%rd1+16], %r4;\n.loc 1 3 3\nst.global.u32 [%rd1+20], 1;\n")
-MODULE = (HEAD + REFILLS + ONE_LINE + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+MODULE = (HEAD + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -387,7 +394,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch arrives_for_warp block 3 args out\n",
      "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
     # If only a proxy fence is missing, no arrival is to blame.
-    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  thread "),
+    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a proxy fence: docs/asynchronous_copies.md explains this and says what was measured\n  thread "),
     ("launch empties_early block 2 args data out\n",
      "  the arrival at flags.cu:8 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
     # An arrival in an earlier phase is not to blame.
@@ -445,7 +452,7 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     # The flag of the first round is not to blame, although its write precedes the data.
     ("memory flags u32[2]\nlaunch overwrites_again args data flags\nlaunch acknowledges args data flags out\n",
      "both are weak\n  flags.cu:8 writes flags+4 before flags.cu:9 reads data, so the read of flags+4 at flags.cu:4 does not order flags.cu:9 before flags.cu:2: move the write of flags+4 after flags.cu:9\n  thread "),
-    ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: use an atomic operation, or let only one thread perform the access\n  thread "),
+    ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n  thread "),
     # Reading and writing in two steps.
     ("launch tests_and_sets grid 2 args data\n",
      "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: no barrier or fence repairs this; let one thread win with atomicCAS() or atomicExch()\n  thread "),
@@ -479,6 +486,12 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     ("launch refills block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
     ("launch refills_at_mbarrier block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
     ("launch one_line block 64 args data\n", "  both threads are in the same block, and no barrier separates the read and the write at flags.cu:2: add __syncthreads() between them\n"),
+    # Two writes by one line are not separated by a barrier after that line.
+    *((f"launch one_element{name} block 2 args data\n", "  both threads are in the same warp, and both write data at flags.cu:2 without a barrier in between: if each thread should write its own element, "
+       "the index is wrong, possibly because of an earlier race; if the writes belong to different iterations of a loop, add __syncthreads() between the iterations\n") for name in ("", "_in_a_loop")),
+    ("launch one_element_per_round block 2 args data\n", "  both threads are in the same warp and execute flags.cu:2 concurrently, so no barrier can separate the accesses: if each thread should write its own element, "
+     "the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n"),
+    ("launch one_element grid 2 args data\n", "  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, "),
     ("launch invalidates block 2 args data\n", "// invalidates the mbarrier at bar of block 0\n"),
     ("launch blocks grid 2 args data\n", "  the threads are in different blocks, which __syncthreads() does not synchronize: between flags.cu:2 and flags.cu:9, use a grid barrier, such as cooperative_groups::grid_group::sync(), "
      "or a flag that is written with release and read with acquire; or perform the accesses in separate kernels\n"),

@@ -138,15 +138,10 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
   return false;
 }
 
-namespace {
-
-/// Returns whether both barriers come from the same barrier in the source, for example because the compiler unrolled a loop.
-[[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
+bool is_same_place(const instruction& x, const instruction& y) noexcept {
   return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
          x.caller_line == y.caller_line;
 }
-
-}  // namespace
 
 std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other, bool one_warp) {
   if (mine.code != op::block_barrier) {

@@ -36,6 +36,10 @@ namespace membar::check {
 [[nodiscard]] std::vector<bool> leading_to(const ptx::kernel_code& kernel, const std::vector<std::int32_t>& targets,
                                            std::int32_t avoided);
 
+/// Returns whether both instructions come from the same line and call in the source, for example because the compiler unrolled a
+/// loop.
+[[nodiscard]] bool is_same_place(const ptx::instruction& x, const ptx::instruction& y) noexcept;
+
 /// The control flow of a kernel.
 class control_flow {
  public:

@@ -93,6 +93,49 @@ namespace {
   return "";
 }
 
+/// Returns whether one statement of the source performs both accesses, which are writes by threads.
+[[nodiscard]] bool write_at_one_place(const shown_execution& shown, const trace_event& first, const trace_event& second) {
+  return (first.at == second.at || is_same_place(*first.at, *second.at)) && first.event.kind == event_kind::write &&
+         second.event.kind == event_kind::write && !shown.is_copy(first) && !shown.is_copy(second);
+}
+
+/// Says what is probably wrong if threads write the same memory at one place.
+constexpr auto wrong_index =
+    "if each thread should write its own element, the index is wrong, possibly because of an earlier race; ";
+
+/// Says how to correct accesses that threads perform at one place, concurrently.
+[[nodiscard]] std::string remedy_at_one_place(const shown_execution& shown, const trace_event& first,
+                                              const trace_event& second) {
+  return (write_at_one_place(shown, first, second) ? std::string(wrong_index) + "otherwise, " : "") +
+         "use an atomic operation, or let only one thread perform the access";
+}
+
+/// If other threads may skip the arrival at an mbarrier that follows access `e` in the code, and no barrier is between them, says
+/// what is missing if one thread arrives there for its warp. Otherwise, returns an empty string.
+[[nodiscard]] std::string arrival_for_warp(const shown_execution& shown, const trace_event& e) {
+  const kernel_code& kernel = *shown.context_of(e).kernel;
+  std::vector<bool> barriers(kernel.code.size() + 1, false);
+  for (std::size_t k = 0; k < kernel.code.size(); ++k) {
+    const op code = kernel.code[k].code;
+    barriers[k] = code == op::block_barrier || code == op::block_arrive || code == op::warp_barrier;
+  }
+  const std::int32_t pc = shown.pc_of(e);
+  const std::vector<bool> follows = reached_from(kernel, pc, barriers);
+  for (std::int32_t k = pc + 1; !shown.is_copy(e) && k < model::count_of(kernel.code); ++k) {
+    const instruction& i = model::at(kernel.code, k);
+    if (!follows[static_cast<std::size_t>(k)] || !arrives(i.mbarrier)) {
+      continue;
+    }
+    const std::vector<bool> skipping = reached_from(kernel, pc, k);
+    if (i.guard < 0 && !skipping.back() && !skipping[static_cast<std::size_t>(pc)]) {
+      return "";
+    }
+    return "if the arrival at " + place_of(shown.whole(), issuer_of(shown.whole(), e.thread), i) +
+           " is performed on behalf of its warp, add __syncwarp() between " + shown.place(e) + " and this arrival; otherwise, ";
+  }
+  return "";
+}
+
 /// Says which barrier can separate two accesses in different branches: one on which threads arrive without waiting.
 [[nodiscard]] std::string split_barrier(const shown_execution& shown, const trace_event& first, const trace_event& second) {
   const auto uses = [&](const auto& matches) {
@@ -105,10 +148,13 @@ namespace {
     return "use a cuda::barrier, on which one thread arrives after its access and the other thread waits before its access";
   }
   const std::string early = early_arrival_in_code(shown, first) + early_arrival_in_code(shown, second);
-  return std::string("one thread must arrive at ") + (named ? "a named barrier" : "") + (named && mbarrier ? " or " : "") +
+  std::string for_warp = early.empty() ? arrival_for_warp(shown, first) : "";
+  for_warp = for_warp.empty() && early.empty() ? arrival_for_warp(shown, second) : for_warp;
+  return for_warp + "one thread must arrive at " + (named ? "a named barrier" : "") + (named && mbarrier ? " or " : "") +
          (mbarrier ? "an mbarrier (cuda::barrier)" : "") +
          " after its access, and the other thread must wait for this arrival before its access" +
-         (mbarrier ? "; if one thread arrives for its warp, __syncwarp() must precede the arrival" : "") + early;
+         (mbarrier && for_warp.empty() ? "; if one thread arrives for its warp, __syncwarp() must precede the arrival" : "") +
+         early;
 }
 
 /// Says on which side of an asynchronous copy a barrier between the accesses must be. `forward` and `backward` are whether a
@@ -129,10 +175,19 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
   const std::string both = std::string("both threads are in the same ") + (shown.in_one_warp(first, second) ? "warp" : "block");
   const bool forward = shown.leads_to(first, second);
   const bool backward = shown.leads_to(second, first);
-  if (!forward && !backward && first.at == second.at) {
+  // In a loop, a barrier may already be on the way in one direction.
+  const bool forward_lacks = forward && leads_without_barrier(shown, first, second);
+  const bool backward_lacks = backward && leads_without_barrier(shown, second, first);
+  const bool at_one_place = write_at_one_place(shown, first, second);
+  if ((!forward && !backward && first.at == second.at) || (at_one_place && !forward_lacks && !backward_lacks)) {
     return both + " and execute " + shown.place(first) +
-           " concurrently, so no barrier can separate the accesses: use an atomic operation, or let only one thread "
-           "perform the access";
+           " concurrently, so no barrier can separate the accesses: " + remedy_at_one_place(shown, first, second);
+  }
+  if (at_one_place) {
+    return both + ", and both write " + place_text(shown.whole(), first.event.address) + " at " + shown.place(first) +
+           " without a barrier in between: " + wrong_index +
+           "if the writes belong to different iterations of a loop, add __syncthreads() between the iterations" +
+           between_blocks(shown, first, second);
   }
   const bool everywhere = is_on_every_path(shown, first) && is_on_every_path(shown, second);
   // An excerpt does not show whether the threads pass a flag. Threads that share global memory often do.
@@ -146,9 +201,6 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
     return missing + ", which are in different branches, so __syncthreads() cannot be between them" +
            (may_pass_flag ? by_flag : ": ") + split_barrier(shown, first, second);
   }
-  // In a loop, a barrier may already be on the way in one direction.
-  const bool forward_lacks = forward && leads_without_barrier(shown, first, second);
-  const bool backward_lacks = backward && leads_without_barrier(shown, second, first);
   const bool unknown = !forward_lacks && !backward_lacks;
   return missing + (may_pass_flag ? by_flag : ": ") + "add __syncthreads() between them" +
          (everywhere ? "" : ", where all threads of the block reach it") +
@@ -160,9 +212,9 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
 }
 
 std::string between_blocks_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
-  const bool one_place = first.at == second.at;
+  const bool one_place = first.at == second.at || write_at_one_place(shown, first, second);
   return one_place ? "threads of different blocks execute " + shown.place(first) +
-                         " concurrently: use an atomic operation, or let only one thread perform the access"
+                         " concurrently: " + remedy_at_one_place(shown, first, second)
                    : "the threads are in different blocks, which __syncthreads() does not synchronize: between " +
                          both_places(shown, first, second) +
                          ", use a grid barrier, such as cooperative_groups::grid_group::sync(), or a flag that is written with "

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace membar::check::detail {
 
@@ -96,16 +97,19 @@ std::string unfinished_copy_note(const shown_execution& shown, const trace_event
          ": " + remedy;
 }
 
-std::string proxy_fence_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
+std::vector<std::string> proxy_fence_notes(const shown_execution& shown, const trace_event& first, const trace_event& second) {
   const bool before_copy = !shown.is_copy(first) && shown.is_copy(second) && first.event.via == model::proxy::generic &&
                            second.event.via == model::proxy::async &&
                            shown.block_of(first.thread) == shown.block_of(second.thread);
   if (!before_copy || machine::is_tensor_memory(first.event.address)) {
-    return "";
+    return {};
   }
   const bool shared = machine::is_shared(first.event.address);
-  return "add " + proxy_fence_in_cuda(bit_of(shared ? proxy_space::own_shared : proxy_space::global)).cuda + " after " +
-         shown.place(first) + ", before the synchronization that orders it before the copy";
+  return {
+      "add " + proxy_fence_in_cuda(bit_of(shared ? proxy_space::own_shared : proxy_space::global)).cuda + " after " +
+          shown.place(first) + ", before the synchronization that orders it before the copy",
+      "even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a "
+      "proxy fence: docs/asynchronous_copies.md explains this and says what was measured"};
 }
 
 std::string missing_wait_note(const shown_execution& shown, const trace_event& x, const trace_event& y) {

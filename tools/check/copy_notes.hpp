@@ -6,12 +6,14 @@
 #include <check/shown_execution.hpp>
 
 #include <string>
+#include <vector>
 
 namespace membar::check::detail {
 
-/// Names the proxy fence that is missing between a thread's access and a later copy that its block starts. Returns an empty string
-/// if a different fence is missing.
-[[nodiscard]] std::string proxy_fence_note(const shown_execution& shown, const trace_event& first, const trace_event& second);
+/// Names the proxy fence that is missing between a thread's access and a later copy that its block starts, and says why it is
+/// needed. Returns nothing if a different fence is missing.
+[[nodiscard]] std::vector<std::string> proxy_fence_notes(const shown_execution& shown, const trace_event& first,
+                                                         const trace_event& second);
 
 /// If one of the two accesses belongs to a copy that starts before the other access and is incomplete when that access is
 /// performed, says how to wait for the copy. Otherwise, returns an empty string.

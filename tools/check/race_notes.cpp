@@ -59,7 +59,7 @@ using namespace detail;
     return {};
   }
   if (shown.found().lacks_only_fence) {
-    return written({proxy_fence_note(shown, *x, *y)});
+    return proxy_fence_notes(shown, *x, *y);
   }
   if (const std::string wait = missing_wait_note(shown, *x, *y); !wait.empty()) {
     return {wait};
