@@ -100,12 +100,12 @@ VARIABLE = "source k.ptx\nmemory x u32\nlaunch variable args x\nfinal limit == 7
 FLOATS = "source k.ptx\nmemory x f32[2] = 1.5\nlaunch floats args x -0.25 10.0\nfinal x[1] == 11.25 /\\ x[1] > 11 /\\ x < 2.0\n"
 HOST = "source k.ptx\nmemory count u32 host\nlaunch worker<2> args count 2\n"
 BRANCHES = "source k.ptx\nlaunch branches block 3 args 1\n"
-# ring<2u, 2u>, flag<true>, paint<(color)2>, of<unsigned int>, and one<1> and one<true>. Their threads race on a shared variable of
+# ring<2u, 2u>, flag<true>, paint<(color)2>, of<unsigned int>, one<1> and one<true>, and outer::mine::scan<64>. Their threads race on a shared variable of
 # ring<2u, 2u>, whose name has a suffix from nvcc.
 NAMES = ".version 9.0\n.target sm_90\n.address_size 64\n" + "".join(
     f".visible .entry {name}()\n{{\n.reg .b32 %r<2>;\n.shared .u32 _ZZ4ringILj2ELj2EEvP4RingIXT_EEE3job_$_0;\n"
     "mov.u32 %r1, %tid.x;\nst.shared.u32 [_ZZ4ringILj2ELj2EEvP4RingIXT_EEE3job_$_0], %r1;\nret;\n}\n"
-    for name in ("_Z4ringILj2ELj2EEvv", "_Z4flagILb1EEvv", "_Z5paintIL5color2EEvv", "_Z2ofIjEvv", "_Z3oneILi1EEvv", "_Z3oneILb1EEvv"))
+    for name in ("_Z4ringILj2ELj2EEvv", "_Z4flagILb1EEvv", "_Z5paintIL5color2EEvv", "_Z2ofIjEvv", "_Z3oneILi1EEvv", "_Z3oneILb1EEvv", "_ZN5outer4mine4scanILi64EEEvv"))
 # A kernel that writes data and then raises a flag in host memory.
 ANNOUNCE = """.version 9.0
 .target sm_90
@@ -375,8 +375,10 @@ SCENARIOS = [
     (GOOD.replace("worker<2>", "worker<3>"), 2, ["; if it is a template, instantiate it in the source: 'template __global__ void worker<3>(PARAMETERS);'\n"]),
     (GOOD.replace("worker<2>", "worked"), 2, ["floats\n"]),
     *((f"source names.ptx\nlaunch {name}\n", 0, ["verified"]) for name in (
-        "ring<2u,2u>", "ring<2,2>", "ring<2, 2>", "ring<2ul, 2LL>", "flag<true>", "flag<1>", "paint<2>", "paint<(color)2>", "of<unsigned>", "one<true>", "one<1>")),
-    ("source names.ptx\nlaunch one<1u>\n", 2, ["the source has several kernels 'one<1u>': it defines ring<2u,2u>, flag<true>,", "one<1>, one<true>\n"]),
+        "ring<2u,2u>", "ring<2,2>", "ring<2, 2>", "ring<2ul, 2LL>", "flag<true>", "flag<1>", "paint<2>", "paint<(color)2>", "of<unsigned>", "one<true>", "one<1>",
+        "outer::mine::scan<64>", "mine::scan<64>", "scan<64>", "outer::mine::scan", "mine::scan", "scan")),
+    ("source names.ptx\nlaunch other::scan<64>\n", 2, ["the source has no kernel 'other::scan<64>': it defines ring<2u,2u>, flag<true>, paint<(color)2>, of<unsigned>, one<1>"]),
+    ("source names.ptx\nlaunch one<1u>\n", 2, ["the source has several kernels 'one<1u>': it defines ring<2u,2u>, flag<true>,", "one<1>, one<true>, outer::mine::scan<64>\n"]),
     ("source names.ptx\nlaunch rnig<2,2>\n", 2, ["; did you mean 'ring<2u,2u>'?\n"]),
     ("source names.ptx\nlaunch ring<2,2> block 2\n", 1, ["data race on job of block 0:"]),
     (GOOD.replace("k.ptx", "none.ptx"), 2, ["the source has no kernel 'worker<2>': it defines none; if it is a template, instantiate it in the source: 'template __global__ void worker<2>(PARAMETERS);'\n"]),
@@ -542,7 +544,7 @@ def main():
 
         assumes("violated", 1, VECTORS)
         assumes("verified", 0, VECTORS + "assume vectors 8\n", "; assume vectors 8\n")
-        assumes("violated", 1, FOURS + "assume vectors 8\n", "; assume vectors 8\n")
+        assumes("violated", 1, FOURS + "assume vectors 8\n", "; assume vectors 8; PTX line 30\n")
         assumes("verified", 0, FOURS + "assume vectors 16 # packets\n", "; assume vectors 16\n")
         assumes("race", 1, SHUFFLES)
         assumes("verified", 0, SHUFFLES + "assume shuffle orders\n", "; assume shuffle orders\n")

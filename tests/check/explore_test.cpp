@@ -269,6 +269,23 @@ TEST(check_finds, a_race_between_accesses_of_different_sizes) {
             check_status::race);
 }
 
+TEST(check_finds, both_accesses_of_a_race_whatever_their_sizes) {
+  const auto blamed = [](const std::vector<std::string>& bodies) {
+    std::string accesses;
+    for (const check::trace_event& e : ptx_program(bodies).explore().found.events) {
+      accesses += e.blamed ? (accesses.empty() ? "" : "; ") + e.what : "";
+    }
+    return accesses;
+  };
+  EXPECT_EQ(blamed({"st.global.u32 [wide+4], 1;", "ld.global.u64 %rd0, [wide];"}),
+            "writes 1 to wide+4; reads an undetermined value from wide");
+  EXPECT_EQ(blamed({"st.global.u64 [wide], 1;", "ld.global.u32 %r0, [wide+4];"}),
+            "writes 1 to wide; reads an undetermined value from wide+4");
+  EXPECT_EQ(blamed({"st.global.u64 [wide], 1;", "st.global.u32 [wide+4], 2;"}), "writes 1 to wide; writes 2 to wide+4");
+  EXPECT_EQ(blamed({"st.global.u32 [x], 1;", "ld.global.nc.u32 %r0, [x];"}),
+            "writes 1 to x; reads an undetermined value from x");
+}
+
 TEST(check_finds, a_value_made_of_two_writes_that_are_ordered_before) {
   ptx_program p(
       {"st.global.u32 [wide], 1; st.global.u32 [wide+4], 2; ld.global.u64 %rd0, [wide]; st.global.u64 [wide+8], %rd0;"});
@@ -851,14 +868,14 @@ TEST(check_explores, past_a_race_that_depends_on_a_reading) {
     EXPECT_EQ(r.status, check_status::race);
     return r.found.message;
   };
-  const std::string reading = "this depends on a reading of the PTX ISA: --reading=whole-updates-are-observed";
+  const std::string reading = " depends on a reading of the PTX ISA: --reading=whole-updates-are-observed";
   const std::string alone = message("");
   EXPECT_EQ(alone.find("data race on x:"), 0U) << alone;
-  EXPECT_NE(alone.find("; " + reading), std::string::npos) << alone;
+  EXPECT_NE(alone.find("; this" + reading), std::string::npos) << alone;
   const std::string both = message("st.global.u32 [y], 1;");
   EXPECT_EQ(both.find("data race on y:"), 0U) << both;
   EXPECT_NE(both.find("; there is also a data race on x: "), std::string::npos) << both;
-  EXPECT_NE(both.find("; " + reading), std::string::npos) << both;
+  EXPECT_NE(both.find(", which" + reading), std::string::npos) << both;
 }
 
 TEST(check_orders, a_launch_after_another) {

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -180,6 +181,7 @@ CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, 
 MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
+RELAY = kernel("relay", "do", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n")
 # The addresses of a thread's own element and of its neighbour's element.
 NEIGHBOUR = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n"
 # In each iteration, each thread of a block reads its neighbour's element and then updates its own.
@@ -190,9 +192,9 @@ NESTED = SMOOTH.replace("smooth", "nested").replace("AGAIN:\n.loc 1 7 3\n", "AGA
                         "st.global.f32 [%rd4], 0f3FC00000;\nadd.u32 %r4, %r4, 1;\nbra.uni FILL;\nDONE:\n.loc 1 7 3\n").replace("ld.global.f32 %f1, [%rd5];\nbar.sync 0;\n.loc 1 9 3\nst.global.f32 [%rd4], %f1;\n", "ld.global.f32 %f1, [%rd5];\n")
 # A function with a conditional store is called twice, in an unrolled loop at line 5. Then, at line 8, each thread reads its neighbour's elements.
 CALL = ".loc 1 2 3" + CALLED + "@%p2 bra J{0};\nst.global.f32 [%rd4+{0}], 0f3FC00000;\nJ{0}:\n"
-UNROLLED = kernel("unrolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n" + CALL.format(0) + CALL.format(8) + ".loc 1 8 3\nld.global.f32 %f1, [%rd5];\nld.global.f32 %f1, [%rd5+8];\n")
+UNROLLED_CALLS = kernel("unrolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n" + CALL.format(0) + CALL.format(8) + ".loc 1 8 3\nld.global.f32 %f1, [%rd5];\nld.global.f32 %f1, [%rd5+8];\n")
 # The same in a loop that is not unrolled and in which each iteration stores the same element.
-ROLLED = kernel("rolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\nmov.u32 %r1, 0;\n.loc 1 5 3\nAGAIN:\n" + CALL.format(0) + "add.u32 %r1, %r1, 1;\n.loc 1 5 3\n"
+ROLLED_CALLS = kernel("rolled", "d", ".loc 1 4 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\nmov.u32 %r1, 0;\n.loc 1 5 3\nAGAIN:\n" + CALL.format(0) + "add.u32 %r1, %r1, 1;\n.loc 1 5 3\n"
                 "setp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n.loc 1 8 3\nld.global.f32 %f1, [%rd5];\n")
 # In each iteration, a store at line 3 precedes a call at line 5, and the function, which is at line 2, reads the neighbour's element.
 CALLS_AGAIN = kernel("calls_again", "d", ".loc 1 1 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\nmov.u32 %r1, 0;\nAGAIN:\n.loc 1 3 3\n@%p2 bra J;\nst.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 2 3" + CALLED +
@@ -207,6 +209,12 @@ RESETS_LAST = RESETS.replace("resets", "resets_last").replace(".loc 1 1 3\n", ".
 DEEP = kernel("deep", "d", ".loc 1 5 3\n.loc 1 3 3, function_name g, inlined_at 1 5 3\n.loc 1 2 3, function_name h, inlined_at 1 3 3\nst.global.f32 [%rd1], 0f3FC00000;\n")
 # The arrival counts for more threads than the phase expects.
 TOO_MANY = '.shared .align 8 .b8 meeting[8];\n' + kernel("too_many", "d", ".loc 1 1 3\nmbarrier.init.shared.b64 [meeting], 2;\n.loc 1 2 3\nmbarrier.arrive.shared.b64 %rd3, [meeting], 3;\n")
+
+
+def many_branches(count):
+    """A thread that tests the data and then sets it, with branches in between that depend on the value read."""
+    skips = "".join(f"@%p1 bra A{k};\nadd.u32 %r2, %r2, 1;\nA{k}:\n" for k in range(count))
+    return kernel("many_branches", "d", f".loc 1 2 3\nld.global.u32 %r1, [%rd1];\nmov.u32 %r2, 0;\nsetp.ne.u32 %p1, %r1, 0;\n{skips}setp.ne.u32 %p2, %r1, 0;\n@%p2 bra E;\n.loc 1 3 3\nst.global.u32 [%rd1], 1;\nE:\n")
 
 
 def buffers(name, lines, fence, then=""):
@@ -247,11 +255,40 @@ TESTS += kernel("adds_neighbour", "d", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2,
 # Each thread writes its data before a barrier with a fence on its wrong side; thread 0 then increments a counter.
 FENCE_BEFORE_BARRIER = kernel("fence_before_barrier", "df", "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %tid.x;\nshl.b32 %r4, %r2, 1;\nadd.u32 %r4, %r4, %r3;\nmul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n"
                               ".loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 5 3\nbar.sync 0;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra E;\n.loc 1 3 3\natom.global.inc.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
-MODULE = (HEAD + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+# A thread reads 8 bytes, of which the other thread writes the first 4 before it sets a flag, or without a flag.
+WIDE = RECEIVE.replace("receive", "reads_both").replace("ld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd3], %f1;", "ld.global.u64 %rd4, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd4;")
+WIDE += kernel("writes_half", "d", "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra R;\n.loc 1 2 3\nst.global.u32 [%rd1], 1;\nbra.uni E;\nR: .loc 1 9 3\nld.global.u64 %rd2, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd2;\nE:\n")
+# As above, but the compiler has chosen loads for data that no thread writes.
+WIDE += WIDE[WIDE.index(".visible .entry writes_half"):].replace("writes_half", "reads_constant").replace("ld.global.u64", "ld.global.nc.u64")
+# A bulk copy reads 16 bytes of the tile, and its thread writes 4 of them before the copy has completed.
+STORES_PART = kernel("stores_part", "d", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.u32 [tile], 0;\nfence.proxy.async;\n.loc 1 2 3\n"
+                     "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;\ncp.async.bulk.commit_group;\n.loc 1 9 3\nst.shared.u32 [tile], 1;\n")
+# Each thread copies an element and reads its neighbour's in each of two rounds, without a barrier before the next copy.
+REFILLS = kernel("refills", "do", ".shared .align 16 .b8 tile[256];\nmov.u32 %r1, tile;\nmov.u32 %r2, %tid.x;\nshl.b32 %r3, %r2, 2;\nadd.u32 %r4, %r3, %r1;\nxor.b32 %r3, %r3, 4;\nadd.u32 %r6, %r3, %r1;\nmov.u32 %r7, 0;\nL:\n.loc 1 2 3\n"
+                 "cp.async.ca.shared.global [%r4], [%rd1], 4;\ncp.async.wait_all;\nbar.sync 0;\n.loc 1 9 3\nld.shared.u32 %r5, [%r6];\nst.relaxed.gpu.global.u32 [%rd2], %r5;\nadd.u32 %r7, %r7, 1;\nsetp.lt.u32 %p1, %r7, 2;\n@%p1 bra L;\n")
+# As above, with an mbarrier instead of the barrier.
+REFILLS += REFILLS.replace("refills", "refills_at_mbarrier").replace(".shared .align 16", ".shared .align 8 .b64 bar;\n.shared .align 16").replace("L:\n", "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 2;\nI: bar.sync 0;\nL:\n").replace(
+    "cp.async.wait_all;\nbar.sync 0;\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\nW: mbarrier.try_wait.parity.shared.b64 %p2, [bar], %r7;\n@!%p2 bra W;\n")
+# As in `neighbours`, but the write and the read have the same line.
+ONE_LINE = NEIGHBOURS.replace("neighbours", "one_line").replace(".loc 1 9 3\n", "")
+# Every thread writes the same element: in two statements that the compiler has made from one, also with a barrier in between, or
+# in a loop.
+UNROLLED = ("mov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\nadd.u32 %r2, %r2, %r3;\nsetp.ne.u32 %p1, %r2, 0;\n.loc 1 2 3\n@!%p1 st.global.u32 [%rd1], 1;\nSYNC@%p1 st.global.u32 [%rd1], 2;\n"
+            "st.global.u32 [%rd1+8], 3;\n")
+ONE_ELEMENT = "".join(kernel(name, "d", body) for name, body in (
+    ("one_element", UNROLLED.replace("SYNC", "")), ("one_element_per_round", UNROLLED.replace("SYNC", "bar.sync 0;\n")),
+    ("one_element_in_a_loop", "mov.u32 %r1, 0;\nL: .loc 1 2 3\nst.global.u32 [%rd1], %r1;\n.loc 1 7 3\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra L;\n")))
+# The last thread to arrive at an mbarrier invalidates another one, for which the other thread may still wait.
+INVALIDATES = kernel("invalidates", "d", ".shared .align 8 .b64 bar;\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 _, [bar];\nI: bar.sync 0;\n@%p1 bra R;\n"
+                     ".loc 1 2 3\nmbarrier.inval.shared.b64 [bar];\nbra.uni E;\nR: .loc 1 9 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\nE:\n")
+# Each block writes its element, and reads the other block's.
+BLOCKS = kernel("blocks", "d", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 2 3\nst.global.u32 [%rd4], 1;\n"
+                ".loc 1 9 3\nld.global.u32 %r4, [%rd5];\nst.relaxed.gpu.global.u32 [%rd1+16], %r4;\n.loc 1 3 3\nst.global.u32 [%rd1+20], 1;\n")
+MODULE = (HEAD + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
-          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED + ROLLED + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
-          BUFFERING + MANY + BUFFERED + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
+          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
+          BUFFERING + MANY + BUFFERED + RELAY + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -300,6 +337,14 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
+"""),
+    # A wrong final value is followed back to the write that it came from, past the many events of a launch that has nothing to do with it.
+    ("launch strong args data+4\nlaunch relay args data+4 out\nlaunch many args flag\nfinal data == 0.0 /\\ out == 2.0\n", """\
+  thread 0 (strong, block 0, thread 0)
+    0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data+4
+  thread 1 (relay, block 0, thread 0)
+    0: flags.cu:9: *out = *data;   // reads 1.5 from data+4, written by thread 0 event 0
+  > 1: flags.cu:9: *out = *data;   // writes 1.5 to out
 """),
     # An address before an object is shown relative to that object, not as an offset past the end of the previous object.
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
@@ -359,7 +404,7 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
     ("launch arrives_for_warp block 3 args out\n",
      "  the arrival at flags.cu:3 is performed on behalf of its warp, and no barrier orders flags.cu:9 in the other threads before it: add __syncwarp() between them\n  thread "),
     # If only a proxy fence is missing, no arrival is to blame.
-    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  thread "),
+    ("launch no_proxy_fence block 2 args data out\n", "uses a different proxy: a proxy fence is missing between them\n  add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after flags.cu:9, before the synchronization that orders it before the copy\n  even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a proxy fence: docs/asynchronous_copies.md explains this and says what was measured\n  thread "),
     ("launch empties_early block 2 args data out\n",
      "  the arrival at flags.cu:8 comes before flags.cu:9, so the wait for empty of block 0 at flags.cu:7 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),
     # An arrival in an earlier phase is not to blame.
@@ -417,14 +462,14 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     # The flag of the first round is not to blame, although its write precedes the data.
     ("memory flags u32[2]\nlaunch overwrites_again args data flags\nlaunch acknowledges args data flags out\n",
      "both are weak\n  flags.cu:8 writes flags+4 before flags.cu:9 reads data, so the read of flags+4 at flags.cu:4 does not order flags.cu:9 before flags.cu:2: move the write of flags+4 after flags.cu:9\n  thread "),
-    ("launch takes_number grid 2 args data flag\n", "both are weak\n  thread "),
+    ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n  thread "),
     # Reading and writing in two steps.
     ("launch tests_and_sets grid 2 args data\n",
      "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: no barrier or fence repairs this; let one thread win with atomicCAS() or atomicExch()\n  thread "),
     ("launch increments grid 2 args data\n",
      "  both threads read data and then write it at flags.cu:2, with a value computed from the value that they read, so one of the updates may be lost: no barrier or fence repairs this; use an atomic read-modify-write, such as atomicAdd()\n  thread "),
     ("launch leader_sets block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:3 and flags.cu:2: add __syncthreads() between them, "),
-    ("launch adds_neighbour block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:2"),
+    ("launch adds_neighbour block 2 args data\n", "  both threads are in the same warp, and no barrier separates the read and the write at flags.cu:2: "),
     # A barrier of the block does not order the accesses of other blocks.
     ("launch first_block_sets grid 2 block 2 args data\n", "always in one warp); if other blocks also access data, a barrier of the block does not order these accesses: use a grid barrier, such as cooperative_groups::grid_group::sync(), or a separate kernel\n"),
     # The flag's thread releases its own data, but not the data of the other threads.
@@ -447,6 +492,29 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     2: flags.cu:5: }   // writes 2 to flag
 """),
     ("launch first_releases args data flag\nlaunch awaits_second args data flag out\n", "both are weak\n  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n  acquire in C++: "),
+    # One barrier of a loop separates the copy from the later reads, but not the reads from the next copy.
+    ("launch refills block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
+    ("launch refills_at_mbarrier block 2 args data out\n", "  both threads are in the same warp, and no barrier separates flags.cu:9 and flags.cu:2: add __syncthreads() between them, before the copy starts (__syncwarp() "),
+    ("launch one_line block 64 args data\n", "  both threads are in the same block, and no barrier separates the read and the write at flags.cu:2: add __syncthreads() between them\n"),
+    # Two writes by one line are not separated by a barrier after that line.
+    *((f"launch one_element{name} block 2 args data\n", "  both threads are in the same warp, and both write data at flags.cu:2 without a barrier in between: if each thread should write its own element, "
+       "the index is wrong, possibly because of an earlier race; if the writes belong to different iterations of a loop, add __syncthreads() between the iterations\n") for name in ("", "_in_a_loop")),
+    ("launch one_element_per_round block 2 args data\n", "  both threads are in the same warp and execute flags.cu:2 concurrently, so no barrier can separate the accesses: if each thread should write its own element, "
+     "the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n"),
+    ("launch one_element grid 2 args data\n", "  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, "),
+    ("launch invalidates block 2 args data\n", "// invalidates the mbarrier at bar of block 0\n"),
+    ("launch blocks grid 2 args data\n", "  the threads are in different blocks, which __syncthreads() does not synchronize: between flags.cu:2 and flags.cu:9, use a grid barrier, such as cooperative_groups::grid_group::sync(), "
+     "or a flag that is written with release and read with acquire; or perform the accesses in separate kernels\n"),
+    # A race with an access of a different size has the same notes.
+    ("launch send args data flag\nlaunch reads_both args data flag out\n", """\
+  data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 8 bytes; nothing orders them, and both are weak
+  flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
+  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
+"""),
+    ("launch send args data flag\nlaunch reads_both args data flag out\n", "  > 1: flags.cu:9: *out = *data;   // reads an undetermined value from data\n"),
+    ("launch writes_half block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:2 and flags.cu:9, which are in different branches, so __syncthreads() cannot be between them: "),
+    ("memory data32 u32[4]\nlaunch stores_part args data32\n", "  flags.cu:2 in thread 0 starts a copy from tile of block 0, but the copy has not completed when flags.cu:9 writes this memory: before the write, wait for it with cp.async.bulk.wait_group.read\n"),
+    ("launch reads_constant block 2 args data\n", "  > 0: flags.cu:9: *out = *data;   // reads an undetermined value from data\n"),
     # Two warps need a barrier of the block.
     ("launch neighbours block 64 args data\n", "  both threads are in the same block, and no barrier separates flags.cu:2 and flags.cu:9: add __syncthreads() between them\n"),
     # The report shows the final values if a condition does not hold.
@@ -624,6 +692,13 @@ def main():
             (folder / "flags.ptx").write_text(MODULE.replace("ld.shared.f32 %f1, [%r3]", f"ld.shared.{copy} %{'f1' if copy == 'f32' else 'r8'}, [%r3]"), encoding="utf-8")
             _, output, _ = run("launch refill block 2 args data out\n", memory=words)
             expect(f"a copy that a thread reads as {copy}", f"// writes {text} to tile of block 0\n" in output, output)
+        (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
+        # Large kernels do not make the notes slow.
+        (folder / "flags.ptx").write_text(HEAD + many_branches(6000) + FILES, encoding="utf-8")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        _, output, _ = run("launch many_branches grid 2 args data\n")
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        expect(f"the notes on a large kernel, {seconds:.1f} s", "both threads read data at flags.cu:2 and then write it at flags.cu:3" in output and seconds < 5, output)
         (folder / "flags.ptx").write_text(MODULE, encoding="utf-8")
         # No order puts a load into a loop.
         _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")

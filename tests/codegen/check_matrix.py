@@ -7,8 +7,8 @@ usage: check_matrix.py [--ptx-only] <part.json> -- <nvcc> <option>... [-- <optio
 
 From each kernel's PTX, the script extracts the instructions that access memory, order accesses or wait, and compares them, in order, with
 the expected ones. Fences must be outside of loops. Then it assembles both files; the code of each kernel must be identical in both.
-Kernels without a hand-written counterpart are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
-the part does not compile.
+Kernels without a hand-written counterpart are assembled without optimization. PTX that ptxas rejects is also compared. Exit status: 0 if all
+cases are as expected, 1 if not, 2 if the part does not compile and there is no PTX or no difference.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import collections
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -99,14 +100,18 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         ptx = pathlib.Path(folder, "membar.ptx")
-        run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source])
+        compiled = subprocess.run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source], capture_output=True, text=True)
+        if compiled.returncode != 0:
+            print(compiled.stdout + compiled.stderr, file=sys.stderr)
+        if not ptx.exists():
+            sys.exit(2)
         functions = dict(FUNCTION.findall(ptx.read_text()))
         # A function that a kernel calls counts as part of the kernel, such as the loop for objects in another block's shared
         # memory.
         kernels = {name: CALL.sub(lambda call: functions.get(call.group(1), call.group(0)), body) for name, body in ENTRY.findall(ptx.read_text())}
         wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
         hand = {name for name, case in cases.items() if case["by_hand"]}
-        if not arguments.ptx_only:
+        if compiled.returncode == 0 and not arguments.ptx_only:
             ours, theirs = pathlib.Path(folder, "membar.cubin"), pathlib.Path(folder, "by_hand.cubin")
             others = pathlib.Path(folder, "others.ptx")
             text = ptx.read_text()
@@ -127,7 +132,7 @@ def main():
         print(line)
     bytes_equal = "" if arguments.ptx_only else f"; the code of {len(hand)} is the same as in the hand-written kernels"
     print(f"{arguments.part.stem}: {len(cases)} cases, {len(wrong)} not as expected{bytes_equal if not wrong else ''}")
-    sys.exit(1 if wrong else 0)
+    sys.exit(1 if wrong else 2 if compiled.returncode != 0 else 0)
 
 
 if __name__ == "__main__":

@@ -279,7 +279,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate only this header")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix to try first")
-    parser.add_argument("--sample", type=int, help="try only this many mutations that compile; every change of the headers selects "
+    parser.add_argument("--sample", type=int, help="try only this many mutations that compile to PTX; every change of the headers selects "
                                                    "different ones")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many to try at once; a sample runs one after the other")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")

@@ -543,6 +543,62 @@ __global__ void wrong_relaxed_flag_beside_a_round(counted_flag* first, counted_f
     out[0] = second->round;
   }
 }
+// The flag and the data are fields of one structure.
+struct slot {
+  unsigned turn, item, round;
+};
+using turn_t = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
+__device__ void wait_for_turn(slot* s, unsigned turn) {
+  while (turn_t(s->turn).load(cuda::memory_order_acquire) != turn) {
+  }
+}
+__global__ void wrong_relaxed_turn_of_a_slot(slot* s, unsigned* out) {
+  if (blockIdx.x == 0) {
+    s->item = 7;
+    turn_t(s->turn).store(1, cuda::memory_order_relaxed);
+  } else {
+    wait_for_turn(s, 1);
+    out[0] = s->item;
+  }
+}
+__global__ void wrong_relaxed_turn_of_some_slot(slot* slots, unsigned* out, unsigned turn) {
+  slot& s = slots[turn % 2];
+  if (blockIdx.x == 0) {
+    s.item = 7;
+    turn_t(s.turn).store(turn + 1, cuda::memory_order_relaxed);
+  } else {
+    wait_for_turn(&s, turn + 1);
+    out[0] = s.item;
+  }
+}
+__global__ void __launch_bounds__(1) right_turn_of_some_slot(slot* slots, unsigned* out, unsigned turn) {
+  slot& s = slots[turn % 2];
+  if (blockIdx.x == 0) {
+    s.item = 7;
+    __threadfence();
+    turn_t(s.turn).store(turn + 1, cuda::memory_order_relaxed);
+  } else {
+    wait_for_turn(&s, turn + 1);
+    out[0] = s.item;
+  }
+}
+// No other thread reads the round.
+__global__ void right_round_of_each_slot(slot* slots, int n) {
+  for (int k = 0; k < n; ++k) {
+    const unsigned round = ++slots[blockIdx.x].round;
+    turn_t(slots[blockIdx.x ^ 1].turn).store(round, cuda::memory_order_relaxed);
+    wait_for_turn(&slots[blockIdx.x], round);
+  }
+}
+// The weak store resets a flag that is otherwise accessed with strong operations.
+__global__ void right_reset_of_an_item(slot* slots) {
+  slots[blockIdx.x].item = 0;
+  turn_t(slots[blockIdx.x ^ 1].turn).store(1, cuda::memory_order_relaxed);
+  wait_for_turn(&slots[blockIdx.x], 1);
+  if (slots[blockIdx.x].item == 0) {
+    turn_t(slots[blockIdx.x].item).store(1, cuda::memory_order_relaxed);
+  }
+}
 __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) {
   if (blockIdx.x == 0) {
     data[0] = 1;

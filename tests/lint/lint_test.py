@@ -56,6 +56,8 @@ WARNINGS = {
     "wrong_wait_by_or_of_zero": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag_of_a_table": ("flag-without-release", "medium"),
     "wrong_relaxed_flag_beside_a_round": ("flag-without-release", "medium"),
+    "wrong_relaxed_turn_of_a_slot": ("flag-without-release", "medium"),
+    "wrong_relaxed_turn_of_some_slot": ("flag-without-release", "medium"),
     "wrong_taken_place": ("flag-without-release", "medium"),
     "wrong_unlock_in_rounds": ("flag-without-release", "high"),
     "wrong_counter_in_rounds": ("flag-without-release", "high"),
@@ -252,7 +254,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("the data that all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 35 high, 22 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 35 high, 24 medium, 1 allowed\n$")
 
     def test_a_flag_is_stored_by_a_store_and_updated_by_an_atomic(self):
         messages = {name_of(w): w["message"] for w in warnings(str(PTX)) if w["rule"] == "flag-without-release"}

@@ -347,6 +347,51 @@ E: ret;
 """
 BY_NAMED = RELEASED.replace("WAIT", "bar.sync 2, 64;").replace("ARRIVE", "bar.arrive 2, 64;")
 BY_MBARRIER = RELEASED.replace("WAIT", "L: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;").replace("ARRIVE", "mbarrier.arrive.shared.b64 _, [bar];")
+# One thread of the second warp releases the tile for its warp, with or without a barrier of the warp before it.
+BY_WARP = RELEASED.replace("WAIT", "L: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;").replace("ARRIVE", "").replace("[bar], 32", "[bar], 1").replace(
+    "E: ret;", "SYNC\nsetp.ne.u32 %p2, %r1, 32;\n@%p2 bra E;\nmbarrier.arrive.shared.b64 _, [bar];\nE: ret;")
+# Each thread takes a count that another thread may have changed too early, and writes the element of this number.
+RANKED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry ranked(.param .u64 p)
+{
+.reg .b64 %rd<4>;
+.reg .b32 %r<8>;
+ld.param.u64 %rd1, [p];
+.loc 1 3 0
+ld.global.u32 %r1, [%rd1];
+add.u32 %r2, %r1, 1;
+.loc 1 4 0
+st.global.u32 [%rd1], %r2;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd2, %rd1, %rd2;
+.loc 1 5 0
+st.global.u32 [%rd2+16], 1;
+ret;
+}
+.file 1 "ranked.cu"
+"""
+# Two warps write two words, in opposite orders.
+CROSSED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry crossed(.param .u64 p)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<2>;
+.reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %tid.x;
+setp.eq.u32 %p0, %r1, 0;
+setp.eq.u32 %p1, %r1, 63;
+@%p0 st.global.u32 [%rd1], 1;
+@%p0 st.global.u32 [%rd1+4], 1;
+@%p1 st.global.u32 [%rd1+4], 2;
+@%p1 st.global.u32 [%rd1], 2;
+ret;
+}
+"""
 NEXT_STEP = "  to find the missing order or barrier, run membar-check --repair on a small launch of the same kernel\n"
 # (launches of a kernel, the synchronization that is missing between two of their accesses)
 MISSING = [
@@ -365,6 +410,9 @@ MISSING = [
     ("source mbarrier.ptx\nlaunch released block 64\n", r"both threads are in the same block, and no barrier separates PTX line \d+ and PTX line \d+, which are in different branches, so __syncthreads\(\) cannot be between them: "
      r"one thread must arrive at an mbarrier \(cuda::barrier\) after its access, and the other thread must wait for this arrival before its access; "
      r"if one thread arrives for its warp, __syncwarp\(\) must precede the arrival; the arrival at PTX line \d+ comes before PTX line \d+" "\n"),
+    ("source by_warp.ptx\nlaunch released block 64\n", r"both threads are in the same block, and no barrier separates PTX line 26 and PTX line 23, which are in different branches, so __syncthreads\(\) cannot be between them: "
+     r"if the arrival at PTX line 31 is performed on behalf of its warp, add __syncwarp\(\) between PTX line 26 and this arrival; otherwise, one thread must arrive at an mbarrier \(cuda::barrier\) after its access, "
+     "and the other thread must wait for this arrival before its access\n"),
     ("source other.ptx\nmemory x u32[4]\nlaunch copied block 2 args x\n",
      r"both threads are in the same warp, and no barrier separates PTX line 21 and PTX line 18: add __syncthreads\(\) between them, "
      "after the thread that started the copy has waited for its completion .__syncwarp.. is enough only if all threads that share this memory are always in one warp.\n"),
@@ -430,6 +478,7 @@ def check_advice(folder, run, expect):
     (folder / "refilled.ptx").write_text(REFILLED)
     (folder / "named.ptx").write_text(BY_NAMED)
     (folder / "mbarrier.ptx").write_text(BY_MBARRIER)
+    (folder / "by_warp.ptx").write_text(BY_WARP.replace("SYNC", ""))
     (folder / "other.ptx").write_text(COPIED.replace("OTHER", "xor.b32 %r2, %r2, 16;\nadd.u32 %r4, %r3, %r2;"))
     for text, missing in MISSING:
         (folder / "missing.scenario").write_text(text)
@@ -443,7 +492,7 @@ def check_advice(folder, run, expect):
         expect(f"{text} misses a barrier only between two threads of a block", bool(barrier) == ("block " in text), out)
     (folder / "refilled.scenario").write_text("source refilled.ptx\nmemory x u32[4]\nlaunch refilled block 8 args x\n")
     code, refilled, err = run("refilled.scenario")
-    expect("only a proxy fence is missing", code == 1 and "a proxy fence is missing between them\n    add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after PTX line 17, before the synchronization that orders it before the copy\n    thread " in refilled, refilled + err)
+    expect("only a proxy fence is missing", code == 1 and "a proxy fence is missing between them\n    add cuda::ptx::fence_proxy_async(cuda::ptx::space_shared) after PTX line 17, before the synchronization that orders it before the copy\n    even if an mbarrier or a barrier orders the threads, the PTX ISA orders accesses through different proxies only by a proxy fence: docs/asynchronous_copies.md explains this and says what was measured\n    thread " in refilled, refilled + err)
     expect("the thread that starts a copy", out.count("an asynchronous operation of thread ") == 1, out)
     _, out, _ = run("racy.scenario", "fine.scenario", "racy.scenario")
     expect("once for each file with a race", out.count(NEXT_STEP) == 2, out)
@@ -452,6 +501,26 @@ def check_advice(folder, run, expect):
     (folder / "poll.scenario").write_text("source k.ptx\nmemory x u32[2]\nlaunch polls block 2 args x\n")
     _, out, _ = run("--schedules=1", "poll.scenario")
     expect("not without a race", NEXT_STEP not in out, out)
+
+
+def check_consequences(folder, run, expect):
+    """A finding that occurs only after another finding of its schedule may be a consequence, and the report says so."""
+    later = "another finding precedes this one in every schedule that shows it, and may be its cause"
+    (folder / "ranked.ptx").write_text(RANKED)
+    (folder / "ranked.scenario").write_text("source ranked.ptx\nmemory x u32[16]\nlaunch ranked block 2 args x\nfinal x == 2\n")
+    _, out, err = run("--schedules=40", "ranked.scenario")
+    blocks = re.split(r"\n  (?=\w)", out)[1:-1]
+    expect("what follows from a race is marked", [(re.findall(r"ranked.cu:\d+(?= (?:writes|reads) )|violated", b), f"\n    {later}" in b) for b in blocks] ==
+           [(["ranked.cu:4", "ranked.cu:3"], False), (["ranked.cu:4", "ranked.cu:4"], True), (["ranked.cu:5", "ranked.cu:5"], True), (["violated"], True)], out + err)
+    _, text, _ = run("--schedules=40", "--format=json", "ranked.scenario")
+    findings = json.loads(text)["files"][0]["findings"]
+    expect("in JSON", [f["after_another"] for f in findings] == [False, True, True, True], text)
+    _, text, _ = run("--schedules=40", "--format=sarif", "ranked.scenario")
+    expect("in SARIF", [later in r["message"]["text"] for r in json.loads(text)["runs"][0]["results"]] == [False, True, True, True], text)
+    (folder / "crossed.ptx").write_text(CROSSED)
+    (folder / "crossed.scenario").write_text("source crossed.ptx\nmemory x u32[2]\nlaunch crossed block 64 args x\n")
+    _, out, err = run("--schedules=40", "crossed.scenario")
+    expect("each of two races comes first in some schedule", "\trace\t2 findings" in out and later not in out, out + err)
 
 
 def check_options(checker, expect):
@@ -565,6 +634,7 @@ def main():
         check_merging(folder, run, expect)
         check_advice(folder, run, expect)
         check_sizes(folder, run, expect)
+        check_consequences(folder, run, expect)
         check_options(checker, expect)
         for words in ([], ["--schedules=0", "fine.scenario"], ["--format=xml", "fine.scenario"], ["--wrong", "fine.scenario"]):
             code, _, err = run(*words)

@@ -79,6 +79,7 @@ class simulator {
     std::size_t number = 0;   ///< For a collective, the call's number within its PE and team.
     std::uint64_t arrivals = 0;
     bool complete = true;
+    std::size_t signal = 0;  ///< For an item that notifies or waits, the index of its signal in `signals_`.
   };
 
   static bool is_host(const stream_operation& each) {
@@ -279,8 +280,9 @@ class simulator {
       queue[queue_of_[own]] = ends;
     }
     match();
+    number_signals();
     seen_.clear();
-    explore(0, program_.signals);
+    explore(0);
   }
 
   std::uint64_t launch(std::size_t index, std::uint64_t after) {
@@ -330,40 +332,58 @@ class simulator {
     }
   }
 
-  [[nodiscard]] bool enabled(const item& each, std::uint64_t done, const values& signals) const {
+  void number_signals() {
+    std::map<of_pe, std::size_t> numbers;
+    signals_.clear();
+    for (item& each : items_) {
+      if (each.kind == item::kind_t::notifies || each.kind == item::kind_t::waits) {
+        const stream_operation& operation = program_.operations[each.operation];
+        const of_pe signal{each.kind == item::kind_t::waits ? operation.pe : operation.target, operation.object};
+        each.signal = numbers.try_emplace(signal, signals_.size()).first->second;
+        if (each.signal == signals_.size()) {
+          const auto initial = program_.signals.find(signal);
+          signals_.push_back(initial == program_.signals.end() ? 0 : initial->second);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool enabled(const item& each, std::uint64_t done) const {
     if ((each.after & ~done) != 0) {
       return false;
     }
-    const stream_operation& operation = program_.operations[each.operation];
     if (each.kind == item::kind_t::waits) {
-      const auto value = signals.find({operation.pe, operation.object});
-      return operation.condition.holds(value == signals.end() ? 0 : value->second);
+      return program_.operations[each.operation].condition.holds(signals_[each.signal]);
     }
     return each.kind != item::kind_t::departs || (each.complete && (each.arrivals & ~done) == 0);
   }
 
-  void explore(std::uint64_t done, const values& signals) {
-    std::vector<values>& seen = seen_[done];
-    if (std::ranges::find(seen, signals) != seen.end()) {
-      return;
+  void explore(std::uint64_t done) {
+    std::vector<std::uint64_t>& seen = seen_[done];
+    for (auto at = seen.begin(); at != seen.end(); at += static_cast<std::ptrdiff_t>(signals_.size() + 1)) {
+      if (std::equal(signals_.begin(), signals_.end(), at)) {
+        return;
+      }
     }
-    seen.push_back(signals);
+    seen.insert(seen.end(), signals_.begin(), signals_.end());
+    seen.push_back(0);  // so that a state without signals is remembered too
     bool any = false;
     for (std::size_t i = 0; i != items_.size(); ++i) {
-      if ((done & bit(i)) != 0 || !enabled(items_[i], done, signals)) {
+      if ((done & bit(i)) != 0 || !enabled(items_[i], done)) {
         continue;
       }
       any = true;
       look(i, done);
       if (items_[i].kind != item::kind_t::notifies) {
-        explore(done | bit(i), signals);
+        explore(done | bit(i));
         continue;
       }
-      const stream_operation& operation = program_.operations[items_[i].operation];
-      values after = signals;
-      std::uint64_t& value = after[{operation.target, operation.object}];
-      value = operation.effect.adds ? value + operation.effect.value : operation.effect.value;
-      explore(done | bit(i), after);
+      const auto& effect = program_.operations[items_[i].operation].effect;
+      std::uint64_t& value = signals_[items_[i].signal];
+      const std::uint64_t before = value;
+      value = effect.adds ? value + effect.value : effect.value;
+      explore(done | bit(i));
+      value = before;
     }
     if (!any && done != (items_.empty() ? 0 : ~std::uint64_t{0} >> (64 - items_.size()))) {
       result_.hangs = true;
@@ -439,7 +459,9 @@ class simulator {
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;            ///< The notifications that were issued without blocking.
   std::uint64_t launching_ = 0;  ///< The notifications that the launching stream had issued without blocking before the graph.
-  std::unordered_map<std::uint64_t, std::vector<values>> seen_;  ///< the signals with each set of finished items
+  std::vector<std::uint64_t> signals_;
+  /// For each set of finished items: the values of all signals in each state seen, and a 0 after each state.
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> seen_;
   std::vector<std::uint64_t> always_before_ =
       std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, the items that come before it in all schedules.
 };

@@ -27,28 +27,62 @@ std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code&
   return next;
 }
 
-std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, std::int32_t avoided) {
-  const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
-  std::vector<bool> reached(next.size() + 1, false);
-  std::vector<std::int32_t> open;
-  if (from >= 0) {
-    open.push_back(from);
-  } else if (avoided != 0) {
-    open.push_back(0);
-    reached[0] = true;
-  }
+namespace {
+
+/// Returns what is reached from `open` along `edges`, without entering what is `avoided`.
+[[nodiscard]] std::vector<bool> reached_along(const std::vector<std::vector<std::int32_t>>& edges,
+                                              std::vector<std::int32_t> open, const std::vector<bool>& avoided) {
+  std::vector<bool> reached(avoided.size(), false);
   while (!open.empty()) {
     const auto at = static_cast<std::size_t>(open.back());
     open.pop_back();
-    for (std::size_t k = 0; at < next.size() && k < next[at].size(); ++k) {
-      const std::int32_t to = next[at][k];
-      if (to != avoided && !reached[static_cast<std::size_t>(to)]) {
-        reached[static_cast<std::size_t>(to)] = true;
-        open.push_back(to);
+    for (std::size_t k = 0; at < edges.size() && k < edges[at].size(); ++k) {
+      const auto to = static_cast<std::size_t>(edges[at][k]);
+      if (!avoided[to] && !reached[to]) {
+        reached[to] = true;
+        open.push_back(edges[at][k]);
       }
     }
   }
   return reached;
+}
+
+/// Returns a set that contains at most one instruction of a kernel: the one at `pc`, unless `pc` is negative.
+[[nodiscard]] std::vector<bool> only(const ptx::kernel_code& kernel, std::int32_t pc) {
+  std::vector<bool> result(kernel.code.size() + 1, false);
+  if (pc >= 0) {
+    result[static_cast<std::size_t>(pc)] = true;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, const std::vector<bool>& avoided) {
+  if (from >= 0) {
+    return reached_along(next_instructions(kernel), {from}, avoided);
+  }
+  if (avoided[0]) {
+    return std::vector<bool>(avoided.size(), false);
+  }
+  std::vector<bool> result = reached_along(next_instructions(kernel), {0}, avoided);
+  result[0] = true;
+  return result;
+}
+
+std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, std::int32_t avoided) {
+  return reached_from(kernel, from, only(kernel, avoided));
+}
+
+std::vector<bool> leading_to(const ptx::kernel_code& kernel, const std::vector<std::int32_t>& targets, std::int32_t avoided) {
+  const std::vector<std::vector<std::int32_t>> next = next_instructions(kernel);
+  std::vector<std::vector<std::int32_t>> previous(next.size() + 1);
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    for (const std::int32_t to : next[k]) {
+      previous[static_cast<std::size_t>(to)].push_back(static_cast<std::int32_t>(k));
+    }
+  }
+  return reached_along(previous, targets, only(kernel, avoided));
 }
 
 control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instructions(kernel)) {
@@ -104,15 +138,10 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
   return false;
 }
 
-namespace {
-
-/// Returns whether both barriers come from the same barrier in the source, for example because the compiler unrolled a loop.
-[[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
+bool is_same_place(const instruction& x, const instruction& y) noexcept {
   return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
          x.caller_line == y.caller_line;
 }
-
-}  // namespace
 
 std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other, bool one_warp) {
   if (mine.code != op::block_barrier) {

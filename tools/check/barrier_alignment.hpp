@@ -27,6 +27,19 @@ namespace membar::check {
 /// from the kernel's entry if `from` is -1, without executing the instruction at `avoided`.
 [[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from, std::int32_t avoided = -1);
 
+/// As above, without executing any of the instructions in `avoided`, which also has an element for the end of the kernel.
+[[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from,
+                                             const std::vector<bool>& avoided);
+
+/// Returns, for each instruction other than `avoided`, whether a thread may reach one of the targets after it, without executing
+/// the instruction at `avoided`. The number of instructions as a target represents the end of the kernel.
+[[nodiscard]] std::vector<bool> leading_to(const ptx::kernel_code& kernel, const std::vector<std::int32_t>& targets,
+                                           std::int32_t avoided);
+
+/// Returns whether both instructions come from the same line and call in the source, for example because the compiler unrolled a
+/// loop.
+[[nodiscard]] bool is_same_place(const ptx::instruction& x, const ptx::instruction& y) noexcept;
+
 /// The control flow of a kernel.
 class control_flow {
  public:

@@ -76,12 +76,30 @@ class execution_end {
         return;
       }
       if (!broken.empty()) {
-        state_.report(g, check_status::violated, broken.text());
+        state_.report(g, check_status::violated, broken.text(), last_writes(g, broken.wrong));
       }
     }
   }
 
  private:
+  /// Returns the last writes to the first of these ranges that any thread has written.
+  [[nodiscard]] static std::vector<const graph_event*> last_writes(const graph& g, const std::vector<memory_range>& ranges) {
+    std::vector<const graph_event*> result;
+    for (const memory_range& range : ranges) {
+      for (const auto& order : g.order) {
+        const graph_event* const last = order.empty() ? nullptr : order.back();
+        if (last != nullptr && last->address < range.address + static_cast<std::uint64_t>(range.bytes) &&
+            range.address < last->address + static_cast<std::uint64_t>(last->bytes)) {
+          result.push_back(last);
+        }
+      }
+      if (!result.empty()) {
+        break;
+      }
+    }
+    return result;
+  }
+
   class memory_at_end final : public final_memory {
    public:
     memory_at_end(memory_bytes bytes, const graph& g, bool& asks_unknown)

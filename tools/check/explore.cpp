@@ -969,7 +969,7 @@ void name_readings(const program& checked, const check_property& property, const
     } else if (other.status != check_status::gave_up && result.status == check_status::race &&
                blamed_instructions(other.found) != blamed_instructions(result.found)) {
       other.found.message += "; there is also a " + result.found.message.substr(0, result.found.message.find(';')) +
-                             litmus_files::depends_on(name);
+                             litmus_files::depends_on(name, ", which");
       result = std::move(other);
       return;
     }

@@ -37,7 +37,7 @@ class condition_reader {
     if (skip() != text_.size()) {
       refuse("expected the end of the condition");
     }
-    return {std::move(holds), std::move(elements_)};
+    return {std::move(holds), std::move(elements_), std::move(conjuncts_)};
   }
 
  private:
@@ -83,11 +83,21 @@ class condition_reader {
   }
 
   predicate conjunction(int depth) {
-    predicate left = factor(depth);
+    predicate left = conjunct(depth);
     while (accept("/\\") || accept("&&")) {
-      left = [l = std::move(left), r = factor(depth)](const final_memory& m) { return l(m) && r(m); };
+      left = [l = std::move(left), r = conjunct(depth)](const final_memory& m) { return l(m) && r(m); };
     }
     return left;
+  }
+
+  predicate conjunct(int depth) {
+    if (depth > 0) {
+      return factor(depth);
+    }
+    used_.clear();
+    predicate holds = factor(depth);
+    conjuncts_.push_back({holds, used_});
+    return holds;
   }
 
   predicate factor(int depth) {
@@ -223,7 +233,9 @@ class condition_reader {
     const int bytes = bytes_of(m.type);
     const std::string name = m.name + (m.count > 1 ? "[" + std::to_string(index) + "]" : "");
     const std::uint64_t address = m.address + index * static_cast<std::uint64_t>(bytes);
-    if (std::none_of(elements_.begin(), elements_.end(), [&](const auto& e) { return e.name == name; })) {
+    const auto known = std::ranges::find(elements_, name, &final_condition::element::name);
+    used_.push_back(static_cast<std::size_t>(known - elements_.begin()));
+    if (known == elements_.end()) {
       elements_.push_back({name, address, m.type});
     }
     return [address, bytes, type = m.type, name, line = line_](const final_memory& end) {
@@ -259,6 +271,8 @@ class condition_reader {
   const std::vector<named_memory>& memory_;
   std::size_t at_ = 0;
   std::vector<final_condition::element> elements_{};
+  std::vector<final_condition::conjunct> conjuncts_{};
+  std::vector<std::size_t> used_{};  ///< the elements of the current conjunct
 };
 
 }  // namespace
@@ -273,6 +287,16 @@ std::string final_condition::values(const final_memory& end) const {
         (end.is_unknown(e.address, bytes_of(e.type)) ? "unknown" : number_text(end.value(e.address, bytes_of(e.type)), e.type));
   }
   return text + (elements.size() > most ? " and " + std::to_string(elements.size() - most) + " more" : "");
+}
+
+std::vector<memory_range> final_condition::wrong_elements(const final_memory& end) const {
+  std::vector<memory_range> result;
+  for (const conjunct& c : conjuncts) {
+    for (const std::size_t k : c.holds(end) ? std::vector<std::size_t>{} : c.elements) {
+      result.push_back({elements[k].address, bytes_of(elements[k].type)});
+    }
+  }
+  return result;
 }
 
 final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory, int column) {

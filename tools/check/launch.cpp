@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -129,6 +130,9 @@ std::string source_name(const std::string& mangled) {
     begin = depth == 0 && text[i] == ' ' ? i + 1 : begin;
   }
   text = text.substr(begin, end - begin);
+  for (std::size_t at = text.find("unsigned int"); at != std::string::npos; at = text.find("unsigned int")) {
+    text.erase(at + std::string_view("unsigned").size(), std::string_view(" int").size());
+  }
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   return text;
 }

@@ -199,13 +199,21 @@ class final_memory {
   [[nodiscard]] virtual const graph& execution() const noexcept = 0;
 };
 
+/// Consecutive bytes of memory.
+struct memory_range {
+  std::uint64_t address = 0;
+  int bytes = 0;
+};
+
 /// Describes how the end of an execution violates a property. By default, there is no violation.
 struct violation {
-  std::string rule{};    ///< a sentence that says what does not hold; empty if the property holds
-  std::string values{};  ///< the values that show it; empty if they are not known
+  std::string rule{};                 ///< a sentence that says what does not hold; empty if the property holds
+  std::string values{};               ///< the values that show it; empty if they are not known
+  std::vector<memory_range> wrong{};  ///< the memory whose values are wrong, if it is known
 
   violation() = default;
-  violation(std::string broken, std::string shown = {}) : rule(std::move(broken)), values(std::move(shown)) {}
+  violation(std::string broken, std::string shown = {}, std::vector<memory_range> memory = {})
+      : rule(std::move(broken)), values(std::move(shown)), wrong(std::move(memory)) {}
   violation(const char* broken) : rule(broken) {}
 
   [[nodiscard]] bool empty() const noexcept { return rule.empty(); }

@@ -12,36 +12,13 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// A value that one thread writes and another thread reads.
-struct passed_value {
-  const trace_event* write = nullptr;
-  const trace_event* read = nullptr;
-  /// the strong writes to the same location with which the data can be released: earlier writes of the writing thread, and
-  /// `write`, which is the last
-  std::vector<const trace_event*> publications{};
-};
-
-/// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the
-/// thread or block of the second access reads that value. If other blocks pass the data on, there are several values: the thread
-/// or block that reads one of them writes the next one. `values` is empty if there is no handover.
-struct handover {
-  const trace_event* first = nullptr;
-  const trace_event* second = nullptr;
-  std::vector<passed_value> values{};
-};
-
-/// Returns the accesses of a race and the handover between them. The accesses are null unless kernel threads perform both of
-/// them.
-[[nodiscard]] handover handover_of(const program& whole, const finding& f);
-
-/// Explains a race with a handover between its accesses. Returns sentences that say whether the handover's writes release,
-/// whether its reads acquire, whether a fence is in the wrong place or has too narrow a scope, and whether a barrier of the block
-/// is missing. For a race within a block without a handover, returns a sentence about an arrival at a barrier that does not
-/// follow the access, or about the missing barrier. For other races without a handover, returns a sentence about a missing wait
-/// for a copy, about a flag that is written before the access that it should release, or about a read and a write that must be
-/// one atomic operation. Also explains a read of memory that was never written, if the finding shows
-/// a write that nothing orders before the read. Returns only the place of the proxy fence if only a proxy fence is missing, and
-/// nothing for other findings.
+/// Explains a race. If flags are meant to order the accesses, returns sentences that say what is missing in this handover
+/// (flag_notes.hpp). Otherwise, returns one sentence, about the first of these that applies: a missing wait for a copy
+/// (copy_notes.hpp), a flag that is written before the access that it should release (flag_notes.hpp), a read and a write that
+/// must be one atomic operation (update_notes.hpp), an arrival at a barrier that does not follow its access (arrival_notes.hpp),
+/// or a missing barrier (barrier_notes.hpp). Also explains a read of memory that was never written, if the finding shows a write
+/// that nothing orders before the read. Returns only the place of the proxy fence if only a proxy fence is missing, and nothing
+/// for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has

@@ -4,10 +4,10 @@
 #include <check/code_edit.hpp>
 #include <check/explore.hpp>
 #include <check/graph.hpp>
+#include <check/handover.hpp>
 #include <check/object_users.hpp>
 #include <check/order_costs.hpp>
 #include <check/program.hpp>
-#include <check/race_notes.hpp>
 #include <check/repair.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
@@ -475,7 +475,7 @@ class repairer {
 
   /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps on a path between
   /// the accesses. For a race between blocks, these are the gaps between the accesses and the accesses of the handover
-  /// (race_notes.hpp). If this gives no gaps, because the handover is unknown or the accesses are in different branches, they
+  /// (handover.hpp). If this gives no gaps, because the handover is unknown or the accesses are in different branches, they
   /// are the gaps before and after each access. For some other findings, all gaps are returned, up to `most_gaps`.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     const bool all = f.status == check_status::violated || f.status == check_status::uninitialised ||

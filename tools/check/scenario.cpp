@@ -1059,11 +1059,29 @@ class preparation {
     return at;
   }
 
+  /// The parts of a kernel's name, for example "ns::", "worker" and "<2>".
+  struct name_parts {
+    std::string namespaces;
+    std::string name;
+    std::string arguments;
+  };
+  [[nodiscard]] static name_parts parts_of(const std::string& plain) {
+    const std::size_t arguments = std::min(plain.find('<'), plain.size());
+    const std::size_t last = plain.rfind("::", arguments);
+    const std::size_t begin = last == std::string::npos ? 0 : last + 2;
+    return {plain.substr(0, begin), plain.substr(begin, arguments - begin), plain.substr(arguments)};
+  }
+
   /// Returns a kernel's name without namespaces and template arguments.
-  [[nodiscard]] static std::string short_name(const std::string& plain) {
-    const std::string name = plain.substr(0, plain.find('<'));
-    const std::size_t last = name.rfind("::");
-    return last == std::string::npos ? name : name.substr(last + 2);
+  [[nodiscard]] static std::string short_name(const std::string& plain) { return parts_of(plain).name; }
+
+  /// Returns whether `wanted` denotes the kernel `plain`, possibly with other spellings of template arguments, and without outer
+  /// namespaces or without template arguments.
+  [[nodiscard]] static bool may_denote(const std::string& wanted, const std::string& plain) {
+    const name_parts w = parts_of(uniform_name(wanted));
+    const name_parts p = parts_of(uniform_name(plain));
+    const bool is_inner = w.namespaces.empty() || p.namespaces == w.namespaces || p.namespaces.ends_with("::" + w.namespaces);
+    return w.name == p.name && is_inner && (w.arguments.empty() || w.arguments == p.arguments);
   }
 
   /// Returns advice on a missing kernel that may be a template that was not instantiated in this way: its name has template
@@ -1103,7 +1121,7 @@ class preparation {
       const std::string plain = source_name(f.name);
       if (f.name == wanted || plain == wanted) {
         result.exact = &f;
-      } else if (short_name(plain) == wanted || uniform_name(plain) == uniform_name(wanted)) {
+      } else if (may_denote(wanted, plain)) {
         result.similar.push_back(&f);
       }
     }
@@ -1298,7 +1316,7 @@ check_property prepared_scenario::property() const {
   return [this](const final_memory& end) {
     for (const auto& [text, condition] : finals) {
       if (!condition.holds(end)) {
-        return violation("the final condition does not hold:" + text, condition.values(end));
+        return violation("the final condition does not hold:" + text, condition.values(end), condition.wrong_elements(end));
       }
     }
     return violation();

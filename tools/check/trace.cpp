@@ -162,6 +162,11 @@ namespace {
   return result;
 }
 
+/// Returns whether an event has been added to a graph. A read that has not been added has no value yet.
+[[nodiscard]] bool is_in_graph(const graph& g, const graph_event& e) {
+  return e.number < model::count_of(model::at(g.threads, e.thread).events);
+}
+
 /// Describes an event's effect as the text that follows the instruction's name.
 [[nodiscard]] std::string event_text(const program& p, const graph& g, const graph_event& e) {
   const ptx_type type = type_at(p, g, e);
@@ -173,6 +178,9 @@ namespace {
                                                               : value_text(e.value, type);
   switch (e.kind) {
     case model::event_kind::read: {
+      if (!is_in_graph(g, e)) {
+        return "reads an undetermined value from " + place_text(p, e.address);
+      }
       const graph_event* const source = source_of(g, e);
       return "reads " + value + " from " + place_text(p, e.address) +
              (source != nullptr
@@ -181,6 +189,9 @@ namespace {
                         : ", its initial value");
     }
     case model::event_kind::write:
+      if (e.mbarrier == mbarrier_op::invalidate) {
+        return "invalidates the mbarrier at " + place_text(p, e.address);
+      }
       return "writes " + value + " to " + place_text(p, e.address);
     case model::event_kind::issue:
       return "starts " + operation_text(p, g, e.starts);
@@ -431,6 +442,7 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
   for (const thread_run& run : g.threads) {
     events.insert(events.end(), run.events.begin(), run.events.end());
   }
+  std::copy_if(blamed.begin(), blamed.end(), std::back_inserter(events), [&](auto* b) { return !is_in_graph(g, *b); });
   // when events are sorted by how many events precede them, every event follows its predecessors
   const auto rank = [&](const graph_event* e) {
     std::uint64_t sum = 0;
@@ -462,6 +474,7 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
       }
     }
     shown.event = *e;
+    shown.event.value.unknown = e->value.unknown || (e->kind == model::event_kind::read && !is_in_graph(g, *e));
     shown.event.source = shown.event.partner = nullptr;
     shown.event.base = shown.event.prefix = shown.event.past = shown.event.begun = nullptr;
     shown.event.heads = {};

@@ -66,7 +66,7 @@ using namespace ptx;
 /// Returns the narrowest C++ scope of a thread that includes another thread. For host memory, this is system scope.
 [[nodiscard]] thread_scope scope_with(const program& p, int thread, int other, std::uint64_t address);
 
-/// Describes a finding in an execution.
+/// Describes a finding in an execution. A blamed event that has not been added to the graph also becomes part of the finding.
 [[nodiscard]] finding finding_of(const program& p, const graph& g, check_status status, std::string message,
                                  const std::vector<const graph_event*>& blamed);
 

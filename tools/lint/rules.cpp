@@ -742,6 +742,34 @@ warning unreleased_flag(const kernel_view& k, const access& flag, const access& 
           order_fix(k, flag, release, "before the flag")};
 }
 
+/// Returns whether a data write and a flag are different fields of a structure, and other threads read the data after waiting.
+/// They do if a weak load of this field follows a wait for the flag, no strong operation accesses the field, and the writing thread has not
+/// read the field before.
+bool is_handed_over_beside(const kernel_view& k, const access& data, const access& flag, const std::vector<spin>& waits) {
+  const auto is_same_field = [&](const access& a) {
+    return is_global(a) && a.origins == data.origins && a.displacement == data.displacement;
+  };
+  const bool is_field = data.displacement && flag.displacement && data.displacement != flag.displacement;
+  bool handed_over = false;
+  for (const access& a : k.data.accesses()) {
+    if (!is_field || !overlap(a.origins, data.origins) || !is_global(a)) {
+      continue;
+    }
+    if (k.paths.at(a.at).strong && (!a.displacement || is_same_field(a))) {
+      return false;
+    }
+    if (a.reads && is_weak(k, a) && is_same_field(a)) {
+      if (k.paths.dominates(a.at, data.at)) {
+        return false;
+      }
+      handed_over = handed_over || std::ranges::any_of(waits, [&](const spin& s) {
+                      return s.at.displacement == flag.displacement && k.paths.reaches(s.exit, a.at);
+                    });
+    }
+  }
+  return handed_over;
+}
+
 void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
   const std::vector<spin> spins = spins_of(k);
   for (const access& flag : k.data.accesses()) {
@@ -763,7 +791,8 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
     std::tuple<bool, bool, pc_t> best{false, false, -1};
     const access* named = nullptr;
     for (const access& data : k.data.accesses()) {
-      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_fenced, data.at)) {
+      if (!is_data_write(k, data) || !is_in(not_fenced, data.at) ||
+          (overlap(data.origins, flag.origins) && !is_handed_over_beside(k, data, flag, ended))) {
         continue;
       }
       const bool sure = known && hands_over && is_read(k, data) && !is_beside_flag(k, data) && !is_of_one_thread(k, data.at);

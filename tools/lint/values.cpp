@@ -242,6 +242,40 @@ std::set<origin> values::origins_of_address(const instruction& i, std::size_t op
   return result;
 }
 
+std::optional<std::int64_t> values::displacement_of(const source_operand& o, int depth) const {
+  const auto low = static_cast<std::int64_t>(o.low);
+  const std::set<origin> origins = of(o).origins;
+  if (origins.size() != 1 || depth > deepest) {
+    return std::nullopt;
+  }
+  if (o.kind == source_operand::kind_t::constant) {
+    return low - origins.begin()->number;
+  }
+  if (paths_->writers_of(o.word).size() != 1) {
+    return std::nullopt;
+  }
+  const instruction& i = paths_->at(paths_->writers_of(o.word).front());
+  if (i.code == op::load_param || i.code == op::load) {
+    return low;
+  }
+  const bool keeps = i.code == op::move || i.code == op::to_generic || i.code == op::from_generic;
+  if ((!keeps && i.code != op::add && i.code != op::multiply_add_wide) || i.guard >= 0) {
+    return std::nullopt;
+  }
+  std::optional<std::int64_t> result;
+  std::int64_t added = low;
+  for (unsigned k = 0; k < i.sources; ++k) {
+    if (of(i.by[k]).origins.empty()) {
+      added += i.code == op::add ? static_cast<std::int64_t>(of(i.by[k]).constant.value_or(0)) : 0;
+    } else if (result) {
+      return std::nullopt;
+    } else if (result = displacement_of(i.by[k], depth + 1); !result) {
+      return std::nullopt;
+    }
+  }
+  return result ? std::optional(*result + added) : std::nullopt;
+}
+
 void values::find_accesses() {
   const auto space_of = [](state_space named, const std::set<origin>& origins) {
     if (named != state_space::generic || origins.empty()) {
@@ -253,16 +287,16 @@ void values::find_accesses() {
     const instruction& i = paths_->at(pc);
     if (is_tensor_copy(i)) {
       const bool loads = i.text.find(".global.") > i.text.find(".shared::");
-      accesses_.push_back({pc, loads, !loads, true, state_space::global, {}});
-      accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}});
+      accesses_.push_back({pc, loads, !loads, true, state_space::global, {}, {}});
+      accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}, {}});
     } else if (i.code == op::async_copy && i.text.find("mbarrier") != std::string::npos && i.sources == 1) {
       continue;  // this instruction arrives on an mbarrier and copies nothing
     } else if (i.code == op::async_copy) {
       const std::set<origin> to = origins_of_address(i, 0);
-      accesses_.push_back({pc, false, true, true, space_of(i.space, to), to});
+      accesses_.push_back({pc, false, true, true, space_of(i.space, to), to, {}});
       if (!i.text.starts_with("st.") && !i.text.starts_with("red.")) {
         const std::set<origin> from = origins_of_address(i, 1);
-        accesses_.push_back({pc, true, false, true, space_of(i.from_space, from), from});
+        accesses_.push_back({pc, true, false, true, space_of(i.from_space, from), from, {}});
       }
     } else if (i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction) {
       if (i.mbarrier != ptx::mbarrier_op::none || i.space == state_space::local || i.space == state_space::param ||
@@ -270,8 +304,12 @@ void values::find_accesses() {
         continue;
       }
       const std::set<origin> at = origins_of_address(i, 0);
+      std::optional<std::int64_t> displacement = displacement_of(i.by[0], 0);
+      if (displacement) {
+        *displacement += i.offset;
+      }
       accesses_.push_back(
-          {pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at});
+          {pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at, displacement});
     }
   }
 }

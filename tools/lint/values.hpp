@@ -48,6 +48,8 @@ struct access {
   bool asynchronous = false;  ///< whether it is performed by an asynchronous copy
   ptx::state_space space = ptx::state_space::generic;
   std::set<origin> origins;
+  /// the constant part of the address's distance from the pointer, for example the offset of a field; empty if it is unknown
+  std::optional<std::int64_t> displacement;
 };
 
 class values {
@@ -92,6 +94,8 @@ class values {
   void follow_store(const ptx::instruction& i, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
+  /// Returns the sum of the constants that are added to a pointer from memory or a parameter, or to a variable's address.
+  [[nodiscard]] std::optional<std::int64_t> displacement_of(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
   /// Returns the operand's value if the access at `load` returns `loaded`.

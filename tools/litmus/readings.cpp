@@ -72,8 +72,8 @@ std::string alternatives_taken(const model::other_readings& readings) {
   return count == 0 ? "" : std::string("with the other interpretation of the reading") + (count == 1 ? "" : "s") + names;
 }
 
-std::string depends_on(std::string_view reading) {
-  return "; this depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " selects the other reading";
+std::string depends_on(std::string_view reading, const std::string& what) {
+  return what + " depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " selects the other reading";
 }
 
 bool chosen_readings::take(std::string_view name) {

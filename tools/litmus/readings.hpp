@@ -30,7 +30,7 @@ struct checked_reading {
 [[nodiscard]] std::string alternatives_taken(const model::other_readings& readings);
 
 /// Returns the end of a message about a race that was not found under the alternative to `reading`.
-[[nodiscard]] std::string depends_on(std::string_view reading);
+[[nodiscard]] std::string depends_on(std::string_view reading, const std::string& what = "; this");
 
 /// The chosen readings that differ from the model's.
 class chosen_readings {

@@ -69,10 +69,12 @@ std::vector<sanitizer_finding> merged(std::vector<sanitizer_finding> findings) {
     }
     sanitizer_finding& one = result[at->second];
     const std::uint64_t count = one.count + f.count;
+    const bool after_another = one.after_another && f.after_another;
     if (rank(f) < rank(one)) {
       one = std::move(f);
     }
     one.count = count;
+    one.after_another = after_another;
   }
   std::ranges::stable_sort(result, {}, &sanitizer_finding::seed);
   return result;

@@ -290,11 +290,13 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
 
 /// The sentences that explain a finding.
 struct explanation {
+  std::string cause{};    ///< empty if no other finding can be the cause
   std::string missing{};  ///< empty if there is none
   std::vector<std::string> notes{};
 };
 [[nodiscard]] explanation explanation_of(const sanitize::sanitizer_finding& f) {
-  return {missing_order(f), check::finding_notes(*f.found.whole, f.found)};
+  return {f.after_another ? "another finding precedes this one in every schedule that shows it, and may be its cause" : "",
+          missing_order(f), check::finding_notes(*f.found.whole, f.found)};
 }
 
 /// Shows the accesses of a finding, or where its threads are.
@@ -321,7 +323,8 @@ void show_findings(const sanitized_file& file) {
     std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
               << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
     const explanation why = explanation_of(f);
-    std::cout << (why.missing.empty() ? "" : "    " + why.missing + "\n");
+    std::cout << (why.cause.empty() ? "" : "    " + why.cause + "\n")
+              << (why.missing.empty() ? "" : "    " + why.missing + "\n");
     for (const std::string& note : why.notes) {
       std::cout << (noted.insert(note).second ? "    " + note + "\n" : "");
     }
@@ -376,12 +379,9 @@ json as_json(const sanitized_file& file) {
   for (std::size_t n = 0; n < file.result.findings.size(); ++n) {
     const sanitize::sanitizer_finding& f = file.result.findings[n];
     const check::program& p = *f.found.whole;
-    json one = {{"status", check::name(f.found.status)},
-                {"message", f.found.message},
-                {"seed", f.seed},
-                {"count", f.count},
-                {"accesses", json::array()},
-                {"waiting", json::array()}};
+    json one = {
+        {"status", check::name(f.found.status)}, {"message", f.found.message}, {"seed", f.seed},          {"count", f.count},
+        {"after_another", f.after_another},      {"accesses", json::array()},  {"waiting", json::array()}};
     for (const check::trace_event& e : f.found.events) {
       json access = place_as_json(p, e.thread, *e.at);
       access["does"] = e.what;
@@ -424,8 +424,9 @@ void add_to(report& sarif, sanitized_file& file) {
     one.prepared.stated = file.stated;
     one.result.status = f.found.status;
     one.result.found = f.found;
-    if (const std::string missing = explanation_of(f).missing; !missing.empty()) {
-      one.result.found.message += ". " + missing;
+    const explanation why = explanation_of(f);
+    for (const std::string& sentence : {why.cause, why.missing}) {
+      one.result.found.message += sentence.empty() ? "" : ". " + sentence;
     }
     one.result.seed = f.seed;
     one.result.counts.executions = file.result.counts.schedules;

@@ -5,7 +5,7 @@
 
 #include <check/buffering_cycle.hpp>
 #include <check/finding_notes.hpp>
-#include <check/race_notes.hpp>
+#include <check/handover.hpp>
 #include <check/trace.hpp>
 #include <membar/model/execution.hpp>
 
@@ -32,7 +32,8 @@ namespace model = membar::model;
 /// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
 /// value that another thread has written, and that write. Also shows the reads whose values determine the addresses of the
 /// events at fault, the threads' earlier reads of the same locations, the writes and the reads of the values that other threads
-/// hand over between the accesses of a race, and the reads and writes of load buffering. Sync points and shuffles are omitted, as
+/// hand over between the accesses of a race, the writes on which a wrong final value depends, and the reads and writes of load
+/// buffering. Sync points and shuffles are omitted, as
 /// are blocks without any of these events. In a hang, one thread of a block represents all threads that wait at the same
 /// instruction.
 class shown_events {
@@ -96,6 +97,33 @@ class shown_events {
       add(place(t, last->number));
       if (last->source_thread >= 0) {
         add(place(last->source_thread, last->source_number));
+      }
+    }
+  }
+
+  /// Follows the values of the threads in `limits`, up to their limits, back through the threads that wrote them. Adds the last
+  /// reads of up to two locations that another thread wrote, for example of a flag and of a value, and these writes; then does
+  /// the same for the writing threads, whose limits become the writes.
+  void add_sources(std::map<int, int>& limits) {
+    std::vector<std::pair<int, int>> open(limits.begin(), limits.end());
+    for (std::size_t at = 0; at < open.size() && count_ < most_; ++at) {
+      std::set<std::uint64_t> addresses;
+      const auto [thread, limit] = open[at];
+      const int end = std::min(limit, static_cast<int>(finding_.events.size()));
+      for (int number = end; number-- > 0 && addresses.size() < 2;) {
+        const std::size_t k = place(thread, number);
+        if (k == finding_.events.size()) {
+          continue;
+        }
+        const check::trace_event& e = finding_.events[k];
+        const bool of_other = e.event.kind == model::event_kind::read && e.source_thread >= 0 && e.source_thread != thread;
+        if (of_other && addresses.insert(e.event.address).second) {
+          add(k);
+          add(place(e.source_thread, e.source_number));
+          if (limits.emplace(e.source_thread, e.source_number).second) {
+            open.emplace_back(e.source_thread, e.source_number);
+          }
+        }
       }
     }
   }
@@ -179,6 +207,9 @@ class shown_events {
     for (const auto& [thread, limit] : limits) {
       add_last_read(thread, limit);
     }
+    if (finding_.status == check::check_status::violated && !all) {
+      add_sources(limits);
+    }
     const check::handover h = check::handover_of(program_, finding_);
     for (const check::passed_value& value : h.values) {
       if (const check::trace_event& first = *value.publications.front(); &first != value.write) {
@@ -198,7 +229,9 @@ class shown_events {
         const check::trace_event& e = finding_.events[k];
         const bool meets = e.event.kind == model::event_kind::barrier && !e.event.chosen;
         const bool part = all || blocks_.count(model::at(program_.threads, e.thread).block_number) != 0;
-        if (!meets && part && (asked_ || represented.count(e.thread) == 0) && (limits.count(e.thread) != 0) == told) {
+        const auto limit = limits.find(e.thread);
+        const bool is_early = limit == limits.end() || two_accesses || e.number <= limit->second;
+        if (!meets && part && (asked_ || (represented.count(e.thread) == 0 && is_early)) && (limit != limits.end()) == told) {
           add(k);
         }
       }

@@ -19,6 +19,7 @@ struct sanitizer_finding {
   std::uint64_t count = 0;        ///< the number of times it was found
   std::uint64_t seed = 0;         ///< the seed of the first schedule that showed it
   std::uint64_t key = 0;          ///< a hash; findings with the same key are the same finding
+  bool after_another = false;     ///< whether another finding comes first in every schedule that shows this one
   bool polls = false;             ///< whether the schedule was cut short because its threads only poll; they may wait forever
   std::uint64_t last_change = 0;  ///< if `polls` is set: the number of instructions executed before the last change of
                                   ///< memory

@@ -152,6 +152,7 @@ class reporter {
         at->second = std::move(f);
       } else {
         at->second.count += f.count;
+        at->second.after_another = at->second.after_another && f.after_another;
       }
     }
   }
@@ -270,6 +271,7 @@ class reporter {
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
                          std::string message, const std::vector<check::graph_event>& blamed) {
     sanitizer_finding& f = found_[key];
+    f.after_another = !order_.empty();
     order_.push_back(key);
     f.key = key;
     f.count = 1;

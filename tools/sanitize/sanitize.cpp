@@ -30,10 +30,12 @@ class gathering {
       const auto [at, is_new] = found_.try_emplace(f.key, f);
       if (!is_new) {
         const std::uint64_t count = at->second.count + f.count;
+        const bool after_another = at->second.after_another && f.after_another;
         if (f.seed < at->second.seed) {
           at->second = std::move(f);
         }
         at->second.count = count;
+        at->second.after_another = after_another;
       }
     }
     counts_.schedules += counts.schedules;

@@ -303,6 +303,9 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
     return result;
   }
   const bool stale = write < read && (read->source_thread != write->thread || read->source_number != write->number);
+  if (!stale && read->event.value.unknown) {
+    return result;
+  }
   result = {self[0].launch, read->at->line, slot, 1, read->event.bytes, stale ? write->event.value.low : read->event.value.low};
   for (const check::trace_event* e = f.events.data(); e < read; ++e) {
     result.time += e->thread == read->thread && e->at == read->at && e->event.kind == model::event_kind::read ? 1 : 0;
