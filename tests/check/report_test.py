@@ -181,6 +181,9 @@ CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, 
 MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
+# Two threads exchange values in shared memory without a barrier; the other threads of the block do nothing.
+PAIR = kernel("pair", "d", ".shared .align 4 .b8 two[8];\nmov.u32 %r1, %tid.x;\nsetp.gt.u32 %p1, %r1, 1;\n@%p1 bra E;\nshl.b32 %r2, %r1, 2;\nmov.u32 %r3, two;\nadd.u32 %r4, %r3, %r2;\n"
+              ".loc 1 2 3\nst.shared.u32 [%r4], %r1;\nxor.b32 %r2, %r2, 4;\nadd.u32 %r4, %r3, %r2;\n.loc 1 9 3\nld.shared.u32 %r1, [%r4];\nst.global.u32 [%rd1], %r1;\nE:\n")
 RELAY = kernel("relay", "do", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\nst.relaxed.gpu.global.f32 [%rd2], %f1;\n")
 # The addresses of a thread's own element and of its neighbour's element.
 NEIGHBOUR = "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n"
@@ -288,7 +291,7 @@ MODULE = (HEAD + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE 
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
-          BUFFERING + MANY + BUFFERED + RELAY + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
+          BUFFERING + MANY + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -548,7 +551,7 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
 """),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
-     "the first is weak\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+     "the first is weak\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or with memory_order_relaxed if no other memory depends on this store\n  thread 0 "),
     ("launch narrow_flag args data flag\nlaunch receive args data flag out\n",
      "in different blocks\n  widen the scope of the store at flags.cu:3 to device: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
     # Loops that load nothing. The report says what the compiler has done, and how to poll.
@@ -744,6 +747,8 @@ def main():
             "    flags.cu:2: *data = 1.5f;\n         insert after this line: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n",
             "  repair 2 of 2: a barrier;",
             "    flags.cu:2: *data = 1.5f;\n         insert after the statement that contains this line, before flags.cu:3: __syncthreads(), or __syncwarp() if the blocks never have more than one warp\n")), output)
+        _, output, _ = run("accept race data\nlaunch pair block 64 args data\n", "--quiet", "--repair=1")
+        expect("a warp barrier in a block of several warps", "insert after this line: __syncwarp(), which is enough only if the threads that share this memory are always in one warp; otherwise __syncthreads()\n" in output, output)
         _, output, _ = run("launch receive block 4 args data flag out\n")
         expect("threads that wait together", output.count("reads 0 from flag") == 1 and "and 3 others wait at" in output, output)
         _, output, _ = run("memory turns u32[3]\nlaunch resets_later grid 2 args flag turns\n", "--limit=1000")

@@ -145,9 +145,10 @@ std::string change_text(const check::program& p, const check::code_site& site, c
                             : "after this line") +
              (e.kind == kind::warp_barrier ? ": __syncwarp()" : ": __syncthreads()") +
              (e.kind == kind::either_barrier ? ", or __syncwarp() if the blocks never have more than one warp"
-              : e.kind == kind::warp_barrier && site.one_warp
-                  ? ", which is enough only if the blocks never have more than one warp"
-                  : "");
+              : e.kind != kind::warp_barrier ? ""
+              : site.one_warp                ? ", which is enough only if the blocks never have more than one warp"
+                              : ", which is enough only if the threads that share this memory are always in one warp; "
+                                "otherwise __syncthreads()");
     case kind::proxy_fence_before:
       return "insert before its " + opcode + ": " + check::proxy_fence_text(e.proxy_spaces);
     case kind::fence_before:
