@@ -287,7 +287,14 @@ INVALIDATES = kernel("invalidates", "d", ".shared .align 8 .b64 bar;\nmov.u32 %r
 # Each block writes its element, and reads the other block's.
 BLOCKS = kernel("blocks", "d", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 2 3\nst.global.u32 [%rd4], 1;\n"
                 ".loc 1 9 3\nld.global.u32 %r4, [%rd5];\nst.relaxed.gpu.global.u32 [%rd1+16], %r4;\n.loc 1 3 3\nst.global.u32 [%rd1+20], 1;\n")
-MODULE = (HEAD + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+# The last iteration has no barrier between a thread's update and its neighbour's next read.
+SMOOTH_AGAIN = SMOOTH.replace(".entry smooth", ".entry smooth_again").replace("0f3FC00000;\nAGAIN", "0f3FC00000;\nbar.sync 0;\nAGAIN")
+# The writing block's threads meet at a barrier of their warp; those of the reading block at none.
+FOR_WARP = FOR_BLOCK.replace("for_block", "for_warp").replace("setp.ne.u32 %p1", ".loc 1 5 3\nbar.warp.sync 3;\nsetp.ne.u32 %p1")
+FOR_WARP += BLOCK_READS.replace("block_reads", "reads_alone").replace("B: bar.sync 0;\n", "B:\n")
+# As announces, but the data has block scope.
+FOR_WARP += kernel("announces_to_block", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 2 3\nst.relaxed.cta.global.f32 [%rd1], 0f3FC00000;\n")
+MODULE = (HEAD + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -349,6 +356,10 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     0: flags.cu:9: *out = *data;   // reads 1.5 from data+4, written by thread 0 event 0
   > 1: flags.cu:9: *out = *data;   // writes 1.5 to out
 """),
+    ("launch smooth_again block 2 args data\n", "; the access at flags.cu:7 belongs to a later iteration than the access at flags.cu:9, so synchronization may be missing after flags.cu:9 and before the next iteration's flags.cu:7\n"),
+    ("launch for_warp block 2 args data flag\nlaunch reads_alone block 2 args data flag\n",
+     "both are weak\n  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them"),
+    ("launch announces_to_block args data flag\nlaunch acquire args data flag out\n", "is weak\n  widen the scope of the store at flags.cu:2 to device: "),
     # An address before an object is shown relative to that object, not as an offset past the end of the previous object.
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
     # The block lacks a barrier.
@@ -468,9 +479,9 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n  thread "),
     # Reading and writing in two steps.
     ("launch tests_and_sets grid 2 args data\n",
-     "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: no barrier or fence repairs this; let one thread win with atomicCAS() or atomicExch()\n  thread "),
+     "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: if both threads may execute this, let one thread win with atomicCAS() or atomicExch(); otherwise, the synchronization that should let only one of them through is wrong\n  thread "),
     ("launch increments grid 2 args data\n",
-     "  both threads read data and then write it at flags.cu:2, with a value computed from the value that they read, so one of the updates may be lost: no barrier or fence repairs this; use an atomic read-modify-write, such as atomicAdd()\n  thread "),
+     "  both threads read data and then write it at flags.cu:2, with a value computed from the value that they read, so one of the updates may be lost: if both threads may execute this, use an atomic read-modify-write, such as atomicAdd(); otherwise, the synchronization that should let only one of them through is wrong\n  thread "),
     ("launch leader_sets block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:3 and flags.cu:2: add __syncthreads() between them, "),
     ("launch adds_neighbour block 2 args data\n", "  both threads are in the same warp, and no barrier separates the read and the write at flags.cu:2: "),
     # A barrier of the block does not order the accesses of other blocks.

@@ -76,6 +76,27 @@ namespace {
                          "cooperative_groups::grid_group::sync(), or a separate kernel";
 }
 
+/// If two accesses of one kernel belong to different iterations of a loop, says so. Otherwise, returns an empty string.
+[[nodiscard]] std::string different_iterations(const shown_execution& shown, const trace_event& first,
+                                               const trace_event& second) {
+  const auto times = [&](const trace_event& e) {
+    return std::ranges::count_if(shown.events(), [&](const trace_event& o) {
+      return o.thread == e.thread && o.at == e.at && o.number <= e.number && o.event.kind == e.event.kind;
+    });
+  };
+  const bool in_loop = shown.context_of(first).kernel == shown.context_of(second).kernel && first.at != second.at &&
+                       shown.leads_to(first, second) && shown.leads_to(second, first);
+  const std::ptrdiff_t of_first = times(first);
+  const std::ptrdiff_t of_second = times(second);
+  if (!in_loop || shown.is_copy(first) || shown.is_copy(second) || of_first == of_second) {
+    return "";
+  }
+  const std::string later = shown.place(of_first > of_second ? first : second);
+  const std::string earlier = shown.place(of_first > of_second ? second : first);
+  return "; the access at " + later + " belongs to a later iteration than the access at " + earlier +
+         ", so synchronization may be missing after " + earlier + " and before the next iteration's " + later;
+}
+
 /// If the code of access `e` follows an arrival at a barrier and no wait is between them, says so. Otherwise, returns an empty
 /// string.
 [[nodiscard]] std::string early_arrival_in_code(const shown_execution& shown, const trace_event& e) {
@@ -208,7 +229,7 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
          (shown.in_one_warp(first, second)
               ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
               : "") +
-         between_blocks(shown, first, second);
+         different_iterations(shown, first, second) + between_blocks(shown, first, second);
 }
 
 std::string between_blocks_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
@@ -218,7 +239,8 @@ std::string between_blocks_note(const shown_execution& shown, const trace_event&
                    : "the threads are in different blocks, which __syncthreads() does not synchronize: between " +
                          both_places(shown, first, second) +
                          ", use a grid barrier, such as cooperative_groups::grid_group::sync(), or a flag that is written with "
-                         "release and read with acquire; or perform the accesses in separate kernels";
+                         "release and read with acquire; or perform the accesses in separate kernels" +
+                         different_iterations(shown, first, second);
 }
 
 }  // namespace membar::check::detail

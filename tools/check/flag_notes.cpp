@@ -289,7 +289,8 @@ std::vector<std::string> handover_notes(const shown_execution& shown, const hand
 }
 
 std::string early_flag_note(const shown_execution& shown, const trace_event& x, const trace_event& y) {
-  if (shown.is_copy(x) || shown.is_copy(y)) {
+  // Strong accesses are flags themselves, and threads that execute the same statement have no fixed roles.
+  if (shown.is_copy(x) || shown.is_copy(y) || x.event.strong || y.event.strong || is_same_place(*x.at, *y.at)) {
     return "";
   }
   const std::string note = note_on_early_flag(shown, x, y);

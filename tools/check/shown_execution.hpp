@@ -135,12 +135,13 @@ class shown_execution {
     return !is_copy(e) && e.event.kind == event_kind::write && arrives(e.at->mbarrier);
   }
 
-  /// Returns the arrivals of `e`'s thread at block barriers, before or after `e`.
+  /// Returns the arrivals of `e`'s thread at barriers of its block or warp, before or after `e`.
   [[nodiscard]] std::vector<const trace_event*> arrivals(const trace_event& e, bool before) const {
     std::vector<const trace_event*> result;
     for (const trace_event& a : finding_.events) {
-      const bool is_arrival = a.event.arrives && a.event.kind == event_kind::barrier &&
-                              (a.at->code == op::block_barrier || a.at->code == op::block_arrive);
+      const bool is_arrival =
+          a.event.arrives && a.event.kind == event_kind::barrier &&
+          (a.at->code == op::block_barrier || a.at->code == op::block_arrive || a.at->code == op::warp_barrier);
       if (is_arrival && a.thread == e.thread && (before ? a.number < e.number : a.number > e.number)) {
         result.push_back(&a);
       }
@@ -148,7 +149,7 @@ class shown_execution {
     return result;
   }
 
-  /// Returns the block barriers that order event `x` before event `y` of another thread, as arrivals of `x`'s thread and of
+  /// Returns the barriers of a block or warp that order event `x` before event `y` of another thread, as arrivals of `x`'s thread and of
   /// `y`'s thread, in execution order.
   [[nodiscard]] std::vector<std::pair<const trace_event*, const trace_event*>> barriers(const trace_event& x,
                                                                                         const trace_event& y) const {
@@ -156,7 +157,7 @@ class shown_execution {
     const std::vector<const trace_event*> late = arrivals(y, true);
     for (const trace_event* a : arrivals(x, false)) {
       const auto same = std::find_if(late.begin(), late.end(), [&](const trace_event* b) {
-        return b->at->code == op::block_barrier && b->event.sync_point == a->event.sync_point && b->event.turn == a->event.turn;
+        return b->at->code != op::block_arrive && b->event.sync_point == a->event.sync_point && b->event.turn == a->event.turn;
       });
       if (same != late.end()) {
         result.emplace_back(a, *same);

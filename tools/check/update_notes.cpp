@@ -126,9 +126,10 @@ namespace {
   return "both threads read " + what + at + " and then write it at " + shown.place(write) +
          (computes ? ", with a value computed from the value that they read, so one of the updates may be lost"
                    : ", depending on the value that they read, so both may write it") +
-         ": no barrier or fence repairs this; " +
+         ": if both threads may execute this, " +
          (computes ? "use an atomic read-modify-write, such as atomicAdd()"
-                   : "let one thread win with atomicCAS() or atomicExch()");
+                   : "let one thread win with atomicCAS() or atomicExch()") +
+         "; otherwise, the synchronization that should let only one of them through is wrong";
 }
 
 }  // namespace
