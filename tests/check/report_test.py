@@ -258,6 +258,9 @@ TESTS += kernel("adds_neighbour", "d", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd2,
 # Each thread writes its data before a barrier with a fence on its wrong side; thread 0 then increments a counter.
 FENCE_BEFORE_BARRIER = kernel("fence_before_barrier", "df", "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %tid.x;\nshl.b32 %r4, %r2, 1;\nadd.u32 %r4, %r4, %r3;\nmul.wide.u32 %rd3, %r4, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n"
                               ".loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 5 3\nbar.sync 0;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra E;\n.loc 1 3 3\natom.global.inc.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
+# As above, but only one thread of each block writes: the thread with the block's number, or thread 0. The last block reads two elements.
+FENCE_BEFORE_BARRIER += "".join(FENCE_BEFORE_BARRIER.replace("fence_before_barrier", name).replace("st.global.f32", f"setp.eq.u32 %p2, %r3, {writer};\n@%p2 st.global.f32").replace(
+    "ld.global.f32 %f1, [%rd1];\n", "ld.global.f32 %f1, [%rd1];\nld.global.f32 %f1, [%rd1+12];\n") for name, writer in (("one_writer", "%r2"), ("leader_writes", "0")))
 # A thread reads 8 bytes, of which the other thread writes the first 4 before it sets a flag, or without a flag.
 WIDE = RECEIVE.replace("receive", "reads_both").replace("ld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd3], %f1;", "ld.global.u64 %rd4, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd4;")
 WIDE += kernel("writes_half", "d", "mov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra R;\n.loc 1 2 3\nst.global.u32 [%rd1], 1;\nbra.uni E;\nR: .loc 1 9 3\nld.global.u64 %rd2, [%rd1];\nst.relaxed.gpu.global.u64 [%rd1+8], %rd2;\nE:\n")
@@ -284,6 +287,19 @@ ONE_ELEMENT = "".join(kernel(name, "d", body) for name, body in (
 # The last thread to arrive at an mbarrier invalidates another one, for which the other thread may still wait.
 INVALIDATES = kernel("invalidates", "d", ".shared .align 8 .b64 bar;\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 _, [bar];\nI: bar.sync 0;\n@%p1 bra R;\n"
                      ".loc 1 2 3\nmbarrier.inval.shared.b64 [bar];\nbra.uni E;\nR: .loc 1 9 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\nE:\n")
+# Two threads wait for each other at one or two mbarriers, and one of them then invalidates the first mbarrier.
+MEETS = kernel("meets", "d", ".shared .align 8 .b64 bar[2];\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 2;\nmbarrier.init.shared.b64 [bar+8], 2;\nI: bar.sync 0;\n"
+               ".loc 1 2 3\nmbarrier.arrive.shared.b64 _, [bar];\n.loc 1 3 3\nmbarrier.arrive.shared.b64 _, [bar+8];\n.loc 1 7 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\n"
+               ".loc 1 9 3\nM: mbarrier.try_wait.parity.shared.b64 %p2, [bar+8], 0;\n@!%p2 bra M;\n@%p1 bra E;\n.loc 1 10 3\nmbarrier.inval.shared.b64 [bar];\nE:\n")
+MEETS += MEETS.replace("meets", "meets_once").replace("mbarrier.arrive.shared.b64 _, [bar+8];\n", "").replace("M: mbarrier.try_wait.parity.shared.b64 %p2, [bar+8], 0;\n@!%p2 bra M;\n", "")
+# As above, but only one of the threads waits at each mbarrier.
+MEETS += kernel("arrives_then_waits", "d", ".shared .align 8 .b64 bar[2];\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 1;\nmbarrier.init.shared.b64 [bar+8], 1;\nmbarrier.arrive.shared.b64 _, [bar];\nI: bar.sync 0;\n"
+                "@%p1 bra R;\n.loc 1 9 3\nM: mbarrier.try_wait.parity.shared.b64 %p2, [bar+8], 0;\n@!%p2 bra M;\n.loc 1 10 3\nmbarrier.inval.shared.b64 [bar];\nbra.uni E;\n"
+                "R: .loc 1 3 3\nmbarrier.arrive.shared.b64 _, [bar+8];\n.loc 1 7 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\nE:\n")
+# A thread that invalidates an mbarrier arrives at another one first, and the other thread then uses the first one again.
+MEETS += kernel("arrives_then_invalidates", "d", ".shared .align 8 .b64 bar[2];\nmov.u32 %r2, %tid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra I;\nmbarrier.init.shared.b64 [bar], 1;\nmbarrier.init.shared.b64 [bar+8], 1;\nmbarrier.arrive.shared.b64 _, [bar];\nI: bar.sync 0;\n"
+                ".loc 1 3 3\n@!%p1 mbarrier.arrive.shared.b64 _, [bar+8];\n@!%p1 bra R;\n.loc 1 9 3\nM: mbarrier.try_wait.parity.shared.b64 %p2, [bar+8], 0;\n@!%p2 bra M;\n.loc 1 7 3\nL: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n@!%p2 bra L;\n"
+                "R: @%p1 bra E;\n.loc 1 10 3\nmbarrier.inval.shared.b64 [bar];\nE:\n")
 # Each block writes its element, and reads the other block's.
 BLOCKS = kernel("blocks", "d", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 2 3\nst.global.u32 [%rd4], 1;\n"
                 ".loc 1 9 3\nld.global.u32 %r4, [%rd5];\nst.relaxed.gpu.global.u32 [%rd1+16], %r4;\n.loc 1 3 3\nst.global.u32 [%rd1+20], 1;\n")
@@ -294,7 +310,7 @@ FOR_WARP = FOR_BLOCK.replace("for_block", "for_warp").replace("setp.ne.u32 %p1",
 FOR_WARP += BLOCK_READS.replace("block_reads", "reads_alone").replace("B: bar.sync 0;\n", "B:\n")
 # As announces, but the data has block scope.
 FOR_WARP += kernel("announces_to_block", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 2 3\nst.relaxed.cta.global.f32 [%rd1], 0f3FC00000;\n")
-MODULE = (HEAD + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+MODULE = (HEAD + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -493,6 +509,22 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
   release in C++: __threadfence() before the access
   acquire in C++: __threadfence() after the access
 """),
+    # This also applies to the data that another thread writes in another block.
+    ("launch one_writer grid 2 block 2 args data flag\n", """\
+  flag is written at flags.cu:3 without a release, and there is no fence between it and the barrier at flags.cu:5, which separates it from flags.cu:2 in other threads; the fence at flags.cu:4 comes before this barrier
+  flag is read at flags.cu:3 without an acquire, and there is no fence between it and flags.cu:9; the fence at flags.cu:4 comes before flags.cu:3
+  release in C++: __threadfence() before the access
+  acquire in C++: __threadfence() after the access
+"""),
+    ("launch leader_writes grid 2 block 2 args data flag\n", """ are weak
+  flag is read at flags.cu:3 without an acquire, and there is no fence between it and flags.cu:9; the fence at flags.cu:4 comes before flags.cu:3
+  acquire in C++: __threadfence() after the access
+"""),
+    # If both threads wait for each other, an arrival is not meant to release a wait that follows it.
+    *((f"launch {name} block 2 args data\n", "  both threads are in the same warp, and no barrier separates flags.cu:10 and flags.cu:7: add __syncthreads() between them, where all threads of the block reach it "
+       "(__syncwarp() is enough only if all threads that share this memory are always in one warp); flags.cu:10 invalidates the mbarrier: if this line is the closing brace of a scope, "
+       "the destructor of a cuda::pipeline or cuda::barrier does so, and __syncthreads() must precede the brace\n") for name in ("meets", "meets_once", "arrives_then_invalidates")),
+    ("launch arrives_then_waits block 2 args data\n", "  the arrival at flags.cu:3 comes before flags.cu:7, so the wait for bar+8 of block 0 at flags.cu:9 does not order flags.cu:7 before flags.cu:10: move the arrival after flags.cu:7\n"),
     # A named barrier is named.
     ("launch named_ring block 64 args out\n",
      "  the arrival at named barrier 2 at flags.cu:7 comes before flags.cu:9, so the wait for named barrier 2 at flags.cu:4 does not order flags.cu:9 before flags.cu:5: move the arrival after flags.cu:9\n  thread "),

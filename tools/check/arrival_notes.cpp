@@ -68,6 +68,12 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
   });
 }
 
+/// Returns whether access `x` is a wait, and its thread also performs `wait`, at `x` or later. Both threads then wait for each
+/// other's arrivals, and an arrival is not meant to release a wait that follows it.
+[[nodiscard]] bool is_wait_of_both(const shown_execution& shown, const trace_event& x, const trace_event& wait) {
+  return x.at->mbarrier == mbarrier_op::test && (x.at == wait.at || shown.leads_to(x, wait));
+}
+
 /// Returns whether the thread of `x` synchronizes, between `arrival` and `x`, with what follows `wait`, which has the index
 /// `place` in the finding. The arrival and the wait then belong to an earlier use of the memory.
 [[nodiscard]] bool is_answered(const shown_execution& shown, const trace_event& wait, std::size_t place,
@@ -124,7 +130,7 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
     for (std::size_t k = 0; of_thread && k < shown.events().size(); ++k) {
       const trace_event& w = shown.events()[k];
       if (w.thread == before.thread && w.number < before.number && phases_between(shown, a, w) == 1 &&
-          is_last_wait(shown, w, before) && !is_answered(shown, w, k, a, x)) {
+          is_last_wait(shown, w, before) && !is_answered(shown, w, k, a, x) && !(own && is_wait_of_both(shown, x, w))) {
         result = {&a, &w};
         break;
       }
@@ -153,6 +159,12 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
                    " in the other threads before it: add __syncwarp() between them";
 }
 
+/// Returns whether `x` invalidates the mbarrier that `y` uses, so that no arrival after `x` can order `x` before `y`.
+[[nodiscard]] bool is_end_of(const trace_event& x, const trace_event& y) {
+  return x.at->mbarrier == mbarrier_op::invalidate && y.at->mbarrier != mbarrier_op::none &&
+         y.at->mbarrier != mbarrier_op::init;
+}
+
 }  // namespace
 
 std::string misplaced_arrival_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
@@ -161,8 +173,8 @@ std::string misplaced_arrival_note(const shown_execution& shown, const trace_eve
   const auto of_warp = [&](const trace_event& x, const trace_event& y) { return arrival_for(shown, x, y, false); };
   std::string note;
   const auto look = [&](const auto& arrival) {
-    note = early_arrival_note(shown, first, second, arrival(first, second));
-    if (note.empty() && shown.found().status == check_status::race) {
+    note = is_end_of(first, second) ? "" : early_arrival_note(shown, first, second, arrival(first, second));
+    if (note.empty() && shown.found().status == check_status::race && !is_end_of(second, first)) {
       note = early_arrival_note(shown, second, first, arrival(second, first));
     }
     return !note.empty();

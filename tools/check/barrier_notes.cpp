@@ -190,6 +190,19 @@ constexpr auto wrong_index =
               : "");
 }
 
+/// If one of the accesses invalidates an mbarrier, says where the barrier must be if the source does not show the invalidation.
+[[nodiscard]] std::string place_at_invalidation(const shown_execution& shown, const trace_event& first,
+                                                const trace_event& second) {
+  for (const trace_event* e : {&first, &second}) {
+    if (e->at->mbarrier == mbarrier_op::invalidate) {
+      return "; " + shown.place(*e) +
+             " invalidates the mbarrier: if this line is the closing brace of a scope, the destructor of a cuda::pipeline or "
+             "cuda::barrier does so, and __syncthreads() must precede the brace";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string missing_barrier_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {
@@ -229,7 +242,8 @@ std::string missing_barrier_note(const shown_execution& shown, const trace_event
          (shown.in_one_warp(first, second)
               ? " (__syncwarp() is enough only if all threads that share this memory are always in one warp)"
               : "") +
-         different_iterations(shown, first, second) + between_blocks(shown, first, second);
+         place_at_invalidation(shown, first, second) + different_iterations(shown, first, second) +
+         between_blocks(shown, first, second);
 }
 
 std::string between_blocks_note(const shown_execution& shown, const trace_event& first, const trace_event& second) {

@@ -81,16 +81,43 @@ namespace {
              : "the barrier at " + shown.place(e) + ", which separates it from " + shown.place(data) + " in other threads";
 }
 
-/// If thread `flag.thread` performs the access `data` itself, returns an access to the same object with the same instruction in
-/// another thread of its block that `is_ordered` accepts. The flag must usually order this access, too. Returns null if there
-/// is none.
-template <class Accepts>
-[[nodiscard]] const trace_event* find_same_access(const shown_execution& shown, const trace_event& data,
-                                                  const trace_event& flag, const Accepts& is_ordered) {
+/// Returns whether a thread other than the thread of `data` performs the same access to the same object, possibly to another
+/// element, in `e`.
+[[nodiscard]] bool is_same_access(const shown_execution& shown, const trace_event& e, const trace_event& data) {
+  return e.thread != data.thread && !shown.is_copy(e) && e.at == data.at && e.event.kind == data.event.kind &&
+         object_text(shown.whole(), e.event.address) == object_text(shown.whole(), data.event.address);
+}
+
+/// If the thread of `write` performs the access `data` itself, returns its arrival at the barrier after which `write` must also
+/// release the accesses of other threads with the same instruction. Such an access may be in another block, whose corresponding
+/// write then follows the same barrier. Returns null if there is no such access.
+[[nodiscard]] const trace_event* barrier_after_others(const shown_execution& shown, const trace_event& data,
+                                                      const trace_event& write) {
+  for (const trace_event& e : shown.events()) {
+    if (data.thread != write.thread || !is_same_access(shown, e, data)) {
+      continue;
+    }
+    for (const trace_event& w : shown.events()) {
+      const bool corresponds = w.at == write.at && w.event.kind == write.event.kind;
+      const trace_event* const met =
+          corresponds && w.thread != e.thread && shown.in_one_block(e, w) ? shown.start_after(e, w) : nullptr;
+      for (const trace_event* own : shown.arrivals(write, true)) {
+        if (met != nullptr && own->at == met->at && own->number > data.number) {
+          return own;
+        }
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// If the thread of `flag` performs the access `data` itself, returns an access of another thread of its block, as in
+/// `is_same_access`, that `flag` precedes. The flag must usually order this access, too. Returns null if there is none.
+[[nodiscard]] const trace_event* same_access_after(const shown_execution& shown, const trace_event& data,
+                                                   const trace_event& flag) {
   const auto same = std::ranges::find_if(shown.events(), [&](const trace_event& e) {
-    return data.thread == flag.thread && e.thread != data.thread && shown.block_of(e.thread) == shown.block_of(data.thread) &&
-           !shown.is_copy(e) && e.at == data.at && e.event.kind == data.event.kind &&
-           object_text(shown.whole(), e.event.address) == object_text(shown.whole(), data.event.address) && is_ordered(e);
+    return data.thread == flag.thread && shown.in_one_block(e, data) && is_same_access(shown, e, data) &&
+           !shown.barriers(flag, e).empty();
   });
   return same == shown.events().end() ? nullptr : &*same;
 }
@@ -145,10 +172,9 @@ class handover_check {
         !look_for_fence(*from, write, releases || continues, true, *writes.front(), data, read.thread)) {
       return false;
     }
-    const trace_event* const same =
-        find_same_access(shown_, data, write, [&](const trace_event& e) { return !shown_.barriers(e, write).empty(); });
-    return same == nullptr || look_for_fence(*shown_.start_after(*same, write), write, releases || continues, true,
-                                             *writes.front(), *same, read.thread);
+    const trace_event* const barrier = barrier_after_others(shown_, data, write);
+    return barrier == nullptr ||
+           look_for_fence(*barrier, write, releases || continues, true, *writes.front(), data, read.thread);
   }
 
   /// Like `look_at_writer`, for the flag's read, which must acquire for what follows it up to `data`.
@@ -170,8 +196,7 @@ class handover_check {
     if (!has_scope("read", read, write) || !look_for_fence(read, *to, acquires, false, read, data, write.thread)) {
       return false;
     }
-    const trace_event* const same =
-        find_same_access(shown_, data, read, [&](const trace_event& e) { return !shown_.barriers(read, e).empty(); });
+    const trace_event* const same = same_access_after(shown_, data, read);
     return same == nullptr ||
            look_for_fence(read, *shown_.barriers(read, *same).back().first, acquires, false, read, *same, write.thread);
   }
