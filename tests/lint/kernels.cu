@@ -599,6 +599,73 @@ __global__ void right_reset_of_an_item(slot* slots) {
     turn_t(slots[blockIdx.x].item).store(1, cuda::memory_order_relaxed);
   }
 }
+// A barrier of the grid: the other threads wait for the generation, and none waits for the count.
+template <int Padding>
+struct grid_barrier {
+  unsigned arrived, unused[Padding], generation;
+};
+template <>
+struct grid_barrier<0> {
+  unsigned arrived, generation;
+};
+enum class reset { to_zero, by_subtraction };
+template <reset How = reset::to_zero, class Barrier>
+__device__ void read_behind_a_barrier(Barrier* b, unsigned* data, unsigned* out, cuda::memory_order arrival) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 7;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const unsigned generation = turn_t(b->generation).load(cuda::memory_order_acquire);
+    if (turn_t(b->arrived).fetch_add(1, arrival) == gridDim.x - 1) {
+      if constexpr (How == reset::to_zero) {
+        turn_t(b->arrived).store(0, cuda::memory_order_relaxed);
+      } else {
+        turn_t(b->arrived).fetch_sub(gridDim.x, cuda::memory_order_relaxed);
+      }
+      turn_t(b->generation).store(generation + 1, cuda::memory_order_release);
+    } else {
+      while (turn_t(b->generation).load(cuda::memory_order_acquire) == generation) {
+      }
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = data[threadIdx.x];
+}
+__global__ void right_reset_beside_a_generation(grid_barrier<0>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier(b, data, out, cuda::memory_order_acq_rel);
+}
+__global__ void right_reset_far_from_a_generation(grid_barrier<31>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier(b, data, out, cuda::memory_order_acq_rel);
+}
+__global__ void right_subtraction_beside_a_generation(grid_barrier<0>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier<reset::by_subtraction>(b, data, out, cuda::memory_order_acq_rel);
+}
+__global__ void right_reset_in_one_of_several_barriers(grid_barrier<1>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier(b + blockIdx.y, data, out, cuda::memory_order_acq_rel);
+}
+__global__ void right_reset_in_one_of_two_barriers(grid_barrier<2>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier(b + (clock64() & 1), data, out, cuda::memory_order_acq_rel);
+}
+__global__ void wrong_arrival_beside_a_generation(grid_barrier<0>* b, unsigned* data, unsigned* out) {
+  read_behind_a_barrier(b, data, out, cuda::memory_order_relaxed);
+}
+// The release by the previous owner orders its data; taking a number announces none.
+__global__ void right_number_beside_a_turn(slot* s, unsigned* data, int n) {
+  for (int k = 0; k < n; ++k) {
+    const unsigned number = turn_t(s->round).fetch_add(1, cuda::memory_order_relaxed);
+    wait_for_turn(s, number);
+    data[0] += data[1];
+    turn_t(s->turn).store(number + 1, cuda::memory_order_release);
+  }
+}
+// Each block waits for the flag of the preceding block.
+__global__ void wrong_relaxed_flag_of_the_next_block(unsigned* flags, unsigned* data, unsigned* out) {
+  data[blockIdx.x] = 1;
+  unsigned* own = flags + blockIdx.x;
+  turn_t(own[1]).store(1, cuda::memory_order_relaxed);
+  while (turn_t(own[0]).load(cuda::memory_order_acquire) == 0) {
+  }
+  out[blockIdx.x] = data[blockIdx.x - 1];
+}
 __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) {
   if (blockIdx.x == 0) {
     data[0] = 1;

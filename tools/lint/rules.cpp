@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <span>
@@ -133,6 +134,25 @@ std::vector<bool> leading_in_thread(const kernel_view& k, pc_t to, Stops stops) 
 }
 bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
 
+/// Returns whether two accesses may concern a common word. They do not if they access different fields of one structure, or of elements of one
+/// array. Pointers from a table may point to the same word wherever they are stored.
+bool may_be_same_word(const kernel_view& k, const access& a, const access& b) {
+  const bool one_object = a.origins.size() == 1 && a.origins == b.origins && a.origins.begin()->kind != origin::kind_t::table;
+  if (!one_object || !a.displacement || !b.displacement) {
+    return overlap(a.origins, b.origins);
+  }
+  const auto size_of = [&](const access& one) -> std::int64_t {
+    return std::int64_t{k.paths.at(one.at).bytes} * k.paths.at(one.at).elements;
+  };
+  const std::int64_t between = *b.displacement - *a.displacement;
+  const auto stride = static_cast<std::int64_t>(std::gcd(a.stride, b.stride));
+  if (stride == 0) {
+    return between < size_of(a) && -between < size_of(b);
+  }
+  const std::int64_t after = ((between % stride) + stride) % stride;
+  return after < size_of(a) || stride - after < size_of(b);
+}
+
 /// A load that a loop repeats until the load returns a different value.
 struct spin {
   pc_t load = 0;
@@ -224,7 +244,7 @@ bool is_unlock(const kernel_view& k, const access& taking, const access& other) 
   const auto takes = [&](pc_t pc) {
     const instruction& one = k.paths.at(pc);
     const std::span<const access> at = k.data.accesses_at(pc);
-    return one.code == op::atomic && one.what == i.what && !at.empty() && overlap(at[0].origins, taking.origins) &&
+    return one.code == op::atomic && one.what == i.what && !at.empty() && may_be_same_word(k, at[0], taking) &&
            constant_written(k, one) == taken && k.data.of(one.by[1]).constant == k.data.of(i.by[1]).constant;
   };
   bool untaken = false;
@@ -245,7 +265,7 @@ bool may_end(const kernel_view& k, const spin& s, const access& flag) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& other) {
     const instruction& i = k.paths.at(other.at);
     return (i.code == op::atomic || i.code == op::reduction) && i.what != model::operation::move &&
-           overlap(other.origins, flag.origins) && value_after(k, i, *written) != written && !is_unlock(k, flag, other);
+           may_be_same_word(k, other, flag) && value_after(k, i, *written) != written && !is_unlock(k, flag, other);
   });
 }
 
@@ -255,11 +275,29 @@ bool takes_lock(const kernel_view& k, const std::vector<spin>& spins, const acce
   const instruction& i = k.paths.at(flag.at);
   const auto is_like_it = [&](const spin& s) {
     const instruction& wait = k.paths.at(s.load);
-    return overlap(s.at.origins, flag.origins) && wait.code == op::atomic && wait.what == i.what &&
+    return may_be_same_word(k, s.at, flag) && wait.code == op::atomic && wait.what == i.what &&
            constant_written(k, wait) == constant_written(k, i);
   };
   return i.code == op::atomic && i.what == model::operation::compare_exchange && std::ranges::any_of(spins, is_like_it) &&
-         std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && may_end(k, s, flag); });
+         std::ranges::none_of(spins, [&](const spin& s) { return may_be_same_word(k, s.at, flag) && may_end(k, s, flag); });
+}
+
+/// Returns whether an atomic counts the threads that arrive, and the last of them ends the wait with a write to another field of the same
+/// structure. The counter's previous value then decides whether this write is executed, and the first thread does not execute it.
+bool is_arrival(const kernel_view& k, const spin& s, const access& counter) {
+  const instruction& i = k.paths.at(counter.at);
+  if (i.code != op::atomic || i.what == model::operation::compare_exchange || !overlap(s.at.origins, counter.origins)) {
+    return false;
+  }
+  return std::ranges::any_of(k.data.accesses(), [&](const access& flag) {
+    if (flag.at == counter.at || !may_be_flag(k, flag) || !may_be_same_word(k, s.at, flag) || !may_end(k, s, flag)) {
+      return false;
+    }
+    return std::ranges::any_of(k.paths.conditions_of(flag.at), [&](const condition& c) {
+      return k.paths.guards(c, flag.at) && k.data.deciding_loads(c) == std::set{counter.at} &&
+             !k.data.holds_for(c, counter.at, 0).value_or(false);
+    });
+  });
 }
 
 /// Returns the verb for what a write does to a flag.
@@ -720,26 +758,29 @@ bool is_surely_same(const access& a, const access& b) {
                              [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
 }
 
-/// Returns the warning about a flag that is stored after data without a release at device scope.
-warning unreleased_flag(const kernel_view& k, const access& flag, const access& data, bool sure) {
+/// Returns the warning about a flag that is stored after data without a release at device scope, or about a counter that decides which thread
+/// sets the flag.
+warning unreleased_flag(const kernel_view& k, const access& flag, const access& data, bool sure, bool counts) {
+  const std::string word = counts ? "counter" : "flag";
+  const std::string waits = counts ? "the last thread to update this counter sets a flag that other threads wait for"
+                                   : "another thread waits for this flag";
   const pc_t narrow = last_before(k, flag.at, is_narrow_release_fence);
   if (narrow >= 0 && !is_in(leading_to(k, flag.at, is_narrow_release_fence), data.at)) {
     return {"flag-without-release",
             sure && is_of_some_blocks(k, flag.at) ? confidence::high : confidence::medium,
-            "another thread waits for this flag, but the fence before the flag has " + scope_word(k.paths.at(narrow).scope) +
+            waits + ", but the fence before the " + word + " has " + scope_word(k.paths.at(narrow).scope) +
                 ": a thread of another block may see the flag before the data written earlier",
             flag.at,
             {{narrow, "the fence"}, {data.at, "the data written earlier"}},
-            order_fix(k, flag, release, "before the flag", thread_scope::device)};
+            order_fix(k, flag, release, "before the " + word, thread_scope::device)};
   }
   return {"flag-without-release",
           sure ? confidence::high : confidence::medium,
-          "another thread waits for this flag, but the flag is " + verb_of(k, flag) +
-              " without a release: that thread may see the flag before the data written earlier" +
-              fence_that_is_late(k, flag.at, false),
+          waits + ", but the " + word + " is " + verb_of(k, flag) + " without a release: " + (counts ? "they" : "that thread") +
+              " may see the flag before the data written earlier" + fence_that_is_late(k, flag.at, false),
           flag.at,
           {{data.at, "the data written earlier"}},
-          order_fix(k, flag, release, "before the flag")};
+          order_fix(k, flag, release, "before the " + word)};
 }
 
 /// Returns whether a data write and a flag are different fields of a structure, and other threads read the data after waiting.
@@ -778,9 +819,12 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
       continue;
     }
     std::vector<spin> ended = spins;
-    std::erase_if(ended, [&](const spin& s) {
-      return !overlap(s.at.origins, flag.origins) || s.load == flag.at || !may_end(k, s, flag);
-    });
+    std::erase_if(ended,
+                  [&](const spin& s) { return s.load == flag.at || !may_be_same_word(k, s.at, flag) || !may_end(k, s, flag); });
+    const bool counts = ended.empty();
+    if (counts) {
+      std::ranges::copy_if(spins, std::back_inserter(ended), [&](const spin& s) { return is_arrival(k, s, flag); });
+    }
     if (ended.empty()) {
       continue;
     }
@@ -802,7 +846,7 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
       }
     }
     if (named != nullptr) {
-      out.push_back(unreleased_flag(k, flag, *named, std::get<0>(best)));
+      out.push_back(unreleased_flag(k, flag, *named, std::get<0>(best), counts));
     }
   }
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -255,8 +257,9 @@ std::optional<std::int64_t> values::displacement_of(const source_operand& o, int
     return std::nullopt;
   }
   const instruction& i = paths_->at(paths_->writers_of(o.word).front());
+  // A pointer that was stored in shared or local memory may have been moved before.
   if (i.code == op::load_param || i.code == op::load) {
-    return low;
+    return i.code == op::load_param || origins.begin()->kind == origin::kind_t::table ? std::optional(low) : std::nullopt;
   }
   const bool keeps = i.code == op::move || i.code == op::to_generic || i.code == op::from_generic;
   if ((!keeps && i.code != op::add && i.code != op::multiply_add_wide) || i.guard >= 0) {
@@ -276,6 +279,54 @@ std::optional<std::int64_t> values::displacement_of(const source_operand& o, int
   return result ? std::optional(*result + added) : std::nullopt;
 }
 
+std::uint64_t values::stride_of(const source_operand& o, int depth) const {
+  const auto lowest_bit = [](std::uint64_t number) { return number & (~number + 1); };
+  // For a number that may be negative, returns a power of two, which is a divisor for every width.
+  const auto magnitude = [&](std::uint64_t number) { return number >> 31U == 0 ? number : lowest_bit(number); };
+  const value all = of(o);
+  if (all.constant || o.kind == source_operand::kind_t::constant) {
+    return all.origins.empty() ? magnitude(all.constant.value_or(1)) : 0;
+  }
+  if (o.kind != source_operand::kind_t::reg || o.word < 0 || depth > deepest || paths_->writers_of(o.word).size() != 1) {
+    return 1;
+  }
+  const instruction& i = paths_->at(paths_->writers_of(o.word).front());
+  if (i.guard >= 0) {
+    return 1;
+  }
+  const auto factor = [&]() -> std::uint64_t {
+    return magnitude(of(i.by[0]).constant.value_or(of(i.by[1]).constant.value_or(1)));
+  };
+  switch (i.code) {
+    case op::load_param:
+    case op::load:
+      return all.origins.empty() ? 1 : 0;
+    case op::move:
+    case op::convert:
+    case op::to_generic:
+    case op::from_generic:
+      return stride_of(i.by[0], depth + 1);
+    case op::multiply_low:
+    case op::multiply_wide:
+      return factor();
+    case op::multiply_add_wide:
+      return std::gcd(factor(), stride_of(i.by[2], depth + 1));
+    case op::bit_and:
+      return lowest_bit(of(i.by[0]).constant.value_or(of(i.by[1]).constant.value_or(1)));
+    case op::shift_left:
+      return std::uint64_t{1} << std::min<std::uint64_t>(of(i.by[1]).constant.value_or(0), 32);
+    case op::add: {
+      // constants that are added to a pointer belong to the displacement
+      const auto part = [&](const source_operand& one) {
+        return !all.origins.empty() && of(one).constant && of(one).origins.empty() ? 0 : stride_of(one, depth + 1);
+      };
+      return std::gcd(part(i.by[0]), part(i.by[1]));
+    }
+    default:
+      return 1;
+  }
+}
+
 void values::find_accesses() {
   const auto space_of = [](state_space named, const std::set<origin>& origins) {
     if (named != state_space::generic || origins.empty()) {
@@ -287,16 +338,16 @@ void values::find_accesses() {
     const instruction& i = paths_->at(pc);
     if (is_tensor_copy(i)) {
       const bool loads = i.text.find(".global.") > i.text.find(".shared::");
-      accesses_.push_back({pc, loads, !loads, true, state_space::global, {}, {}});
-      accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}, {}});
+      accesses_.push_back({pc, loads, !loads, true, state_space::global, {}, {}, 0});
+      accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}, {}, 0});
     } else if (i.code == op::async_copy && i.text.find("mbarrier") != std::string::npos && i.sources == 1) {
       continue;  // this instruction arrives on an mbarrier and copies nothing
     } else if (i.code == op::async_copy) {
       const std::set<origin> to = origins_of_address(i, 0);
-      accesses_.push_back({pc, false, true, true, space_of(i.space, to), to, {}});
+      accesses_.push_back({pc, false, true, true, space_of(i.space, to), to, {}, 0});
       if (!i.text.starts_with("st.") && !i.text.starts_with("red.")) {
         const std::set<origin> from = origins_of_address(i, 1);
-        accesses_.push_back({pc, true, false, true, space_of(i.from_space, from), from, {}});
+        accesses_.push_back({pc, true, false, true, space_of(i.from_space, from), from, {}, 0});
       }
     } else if (i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction) {
       if (i.mbarrier != ptx::mbarrier_op::none || i.space == state_space::local || i.space == state_space::param ||
@@ -308,8 +359,8 @@ void values::find_accesses() {
       if (displacement) {
         *displacement += i.offset;
       }
-      accesses_.push_back(
-          {pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at, displacement});
+      accesses_.push_back({pc, i.code == op::load || i.code == op::atomic, i.code != op::load, false, space_of(i.space, at), at,
+                           displacement, stride_of(i.by[0], 0)});
     }
   }
 }

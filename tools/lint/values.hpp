@@ -50,6 +50,8 @@ struct access {
   std::set<origin> origins;
   /// the constant part of the address's distance from the pointer, for example the offset of a field; empty if it is unknown
   std::optional<std::int64_t> displacement;
+  /// The rest of the distance is a multiple of this number, for example the size of an array's elements. It is 0 if there is no rest.
+  std::uint64_t stride = 0;
 };
 
 class values {
@@ -96,6 +98,8 @@ class values {
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
   /// Returns the sum of the constants that are added to a pointer from memory or a parameter, or to a variable's address.
   [[nodiscard]] std::optional<std::int64_t> displacement_of(const ptx::source_operand& o, int depth) const;
+  /// Returns a number of which the operand is always a multiple, apart from the pointer and the constants that `displacement_of` returns.
+  [[nodiscard]] std::uint64_t stride_of(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
   /// Returns the operand's value if the access at `load` returns `loaded`.
