@@ -303,6 +303,7 @@ MEETS += kernel("arrives_then_invalidates", "d", ".shared .align 8 .b64 bar[2];\
 # Each block writes its element, and reads the other block's.
 BLOCKS = kernel("blocks", "d", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd4, %r2, 4;\nadd.u64 %rd4, %rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1;\n.loc 1 2 3\nst.global.u32 [%rd4], 1;\n"
                 ".loc 1 9 3\nld.global.u32 %r4, [%rd5];\nst.relaxed.gpu.global.u32 [%rd1+16], %r4;\n.loc 1 3 3\nst.global.u32 [%rd1+20], 1;\n")
+CLEARS = kernel("clears", "d", ".loc 1 2 3\nst.global.u32 [%rd1], 0;\n")
 # The last iteration has no barrier between a thread's update and its neighbour's next read.
 SMOOTH_AGAIN = SMOOTH.replace(".entry smooth", ".entry smooth_again").replace("0f3FC00000;\nAGAIN", "0f3FC00000;\nbar.sync 0;\nAGAIN")
 # The writing block's threads meet at a barrier of their warp; those of the reading block at none.
@@ -310,7 +311,7 @@ FOR_WARP = FOR_BLOCK.replace("for_block", "for_warp").replace("setp.ne.u32 %p1",
 FOR_WARP += BLOCK_READS.replace("block_reads", "reads_alone").replace("B: bar.sync 0;\n", "B:\n")
 # As announces, but the data has block scope.
 FOR_WARP += kernel("announces_to_block", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 2 3\nst.relaxed.cta.global.f32 [%rd1], 0f3FC00000;\n")
-MODULE = (HEAD + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -376,6 +377,8 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     ("launch for_warp block 2 args data flag\nlaunch reads_alone block 2 args data flag\n",
      "both are weak\n  flags.cu:7 reads flag on behalf of its block, and no barrier orders it before flags.cu:9 in the other threads: add __syncthreads() between them"),
     ("launch announces_to_block args data flag\nlaunch acquire args data flag out\n", "is weak\n  widen the scope of the store at flags.cu:2 to device: "),
+    # Another thread updates what this thread overwrites.
+    ("launch clears args data\nlaunch busy args data\n", "or with memory_order_relaxed if no other memory depends on this store; the store still overwrites the updates that precede it\n"),
     # An address before an object is shown relative to that object, not as an offset past the end of the previous object.
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
     # The block lacks a barrier.
@@ -772,6 +775,8 @@ def main():
                "; --repair searches for sets of up to 3\n" in output, output)
         _, output, _ = run("launch busy args data\nfinal data[0] == 1.0\n", "--quiet", "--repair")
         expect("no repair at all", "; the kernel needs a different change, or has more than one fault\n" in output, output)
+        _, output, _ = run("launch increments grid 2 args flag\nfinal flag == 2\n", "--quiet", "--repair")
+        expect("no repair between blocks", "; the kernel needs a different change, such as a grid barrier, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
         expect("a search that was cut short", re.search(r"  no repair was found, but not all sets of changes were examined completely \(\d+ explorations\): try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
         # Of the programs with dependent launches, executions with load buffering cannot be explored.

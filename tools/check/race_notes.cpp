@@ -125,7 +125,8 @@ using namespace detail;
   const std::string to = scope == thread_scope::block ? "block" : scope == thread_scope::device ? "device" : "system";
   return (e.event.strong ? "widen the scope of the " + kind + " at " + shown.place(e) + " to " + to
                          : "if this race is intended, make the " + kind + " atomic at " + to + " scope") +
-         ": " + access + (e.event.strong ? "" : ", or with memory_order_relaxed if no other memory depends on this " + kind);
+         ": " + access + (e.event.strong ? "" : ", or with memory_order_relaxed if no other memory depends on this " + kind) +
+         (e.at->code == op::store && other.event.rmw ? "; the store still overwrites the updates that precede it" : "");
 }
 
 }  // namespace

@@ -314,6 +314,22 @@ class text_writer final : public report {
     }
   }
 
+  /// Returns whether a finding is a race between different blocks of one launch.
+  [[nodiscard]] static bool is_between_blocks(const checked_file& file) {
+    const check::finding& f = file.result.found;
+    const check::program& p = check::whole_program(file.prepared.checked, f);
+    std::set<int> launches;
+    std::set<int> blocks;
+    for (const check::trace_event& e : f.events) {
+      if (e.blamed && f.status == check::check_status::race) {
+        const check::thread_context& c = model::at(p.threads, check::issuer_of(p, e.thread));
+        launches.insert(c.launch);
+        blocks.insert(c.block_number);
+      }
+    }
+    return launches.size() == 1 && blocks.size() == 2;
+  }
+
   void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) override {
     constexpr std::uint64_t most_searched = 3;  // the maximum for --repair without a number
     constexpr std::size_t most = 3;             // other repairs of this size differ only in the position of a fence
@@ -332,7 +348,9 @@ class text_writer final : public report {
       out_ << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched)
                : !loop.empty()             ? "; the loop at " + loop + " loads nothing, and no order changes that"
                : found.left_out            ? ""
-                                           : "; the kernel needs a different change, or has more than one fault")
+               : is_between_blocks(file)
+                   ? "; the kernel needs a different change, such as a grid barrier, or has more than one fault"
+                   : "; the kernel needs a different change, or has more than one fault")
            << "\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
