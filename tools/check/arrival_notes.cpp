@@ -37,8 +37,7 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
   return std::any_of(shown.events().begin(), shown.events().end(), [&](const trace_event& e) {
     return e.thread == x.thread && e.number > x.number && is_barrier(e) &&
            std::any_of(shown.events().begin(), shown.events().end(), [&](const trace_event& o) {
-             return o.thread == y.thread && o.number < y.number && is_barrier(o) && o.event.sync_point == e.event.sync_point &&
-                    o.event.turn == e.event.turn;
+             return o.thread == y.thread && o.number < y.number && is_barrier(o) && meet(e, o);
            });
   });
 }
@@ -101,9 +100,8 @@ constexpr std::uint64_t phases = 8;  ///< the number of phases that an mbarrier'
   std::pair<const trace_event*, const trace_event*> result;
   for (const trace_event* a : shown.arrivals(x, true)) {
     for (const trace_event* w : shown.arrivals(shown.start_of(y), true)) {
-      const bool meets =
-          w->at->code == op::block_barrier && w->event.sync_point == a->event.sync_point && w->event.turn == a->event.turn;
-      if (!shown.is_copy(x) && a->at->code == op::block_arrive && shown.is_too_early(*a, x) && meets) {
+      if (!shown.is_copy(x) && a->at->code == op::block_arrive && shown.is_too_early(*a, x) &&
+          w->at->code == op::block_barrier && meet(*a, *w)) {
         result = {a, w};
       }
     }

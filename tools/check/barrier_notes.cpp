@@ -13,10 +13,8 @@ namespace membar::check::detail {
 
 namespace {
 
-[[nodiscard]] bool overlap(const trace_event& x, const trace_event& y) {
-  return x.event.address < y.event.address + static_cast<std::uint64_t>(y.event.bytes) &&
-         y.event.address < x.event.address + static_cast<std::uint64_t>(x.event.bytes);
-}
+/// Returns the memory that an access reads or writes.
+[[nodiscard]] memory_range range_of(const trace_event& e) { return {e.event.address, e.event.bytes}; }
 
 /// Returns whether every thread of the kernel that does not exit earlier executes the instruction of `e`.
 [[nodiscard]] bool is_on_every_path(const shown_execution& shown, const trace_event& e) {
@@ -63,7 +61,7 @@ namespace {
     if (!accesses || !is_of_other_block(shown.context_of(e)) || (e.at != first.at && e.at != second.at)) {
       continue;
     }
-    if (overlap(e, first) || overlap(e, second)) {
+    if (overlap(range_of(e), range_of(first)) || overlap(range_of(e), range_of(second))) {
       there = shown.place(e) + " also accesses " + place_text(shown.whole(), address) + " in another block";
       elsewhere = false;
       break;

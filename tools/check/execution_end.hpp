@@ -88,8 +88,7 @@ class execution_end {
     for (const memory_range& range : ranges) {
       for (const auto& order : g.order) {
         const graph_event* const last = order.empty() ? nullptr : order.back();
-        if (last != nullptr && last->address < range.address + static_cast<std::uint64_t>(range.bytes) &&
-            range.address < last->address + static_cast<std::uint64_t>(last->bytes)) {
+        if (last != nullptr && overlap(range, {last->address, last->bytes})) {
           result.push_back(last);
         }
       }

@@ -205,6 +205,12 @@ struct memory_range {
   int bytes = 0;
 };
 
+/// Returns whether two ranges have a byte in common.
+[[nodiscard]] constexpr bool overlap(const memory_range& x, const memory_range& y) noexcept {
+  return x.address < y.address + static_cast<std::uint64_t>(y.bytes) &&
+         y.address < x.address + static_cast<std::uint64_t>(x.bytes);
+}
+
 /// Describes how the end of an execution violates a property. By default, there is no violation.
 struct violation {
   std::string rule{};                 ///< a sentence that says what does not hold; empty if the property holds

@@ -37,6 +37,11 @@ using model::event_kind;
   return read.event.rmw && write.event.rmw && read.thread == write.thread && read.number + 1 == write.number;
 }
 
+/// Returns whether two events of barriers belong to the same barrier, executed for the same time.
+[[nodiscard]] inline bool meet(const trace_event& x, const trace_event& y) {
+  return x.event.sync_point == y.event.sync_point && x.event.turn == y.event.turn;
+}
+
 /// Names an event's thread, as the text that follows a place.
 [[nodiscard]] inline std::string in_thread(const trace_event& e) { return " in thread " + std::to_string(e.thread); }
 
@@ -149,16 +154,15 @@ class shown_execution {
     return result;
   }
 
-  /// Returns the barriers of a block or warp that order event `x` before event `y` of another thread, as arrivals of `x`'s thread and of
-  /// `y`'s thread, in execution order.
+  /// Returns the barriers of a block or warp that order event `x` before event `y` of another thread, as arrivals of `x`'s
+  /// thread and of `y`'s thread, in execution order.
   [[nodiscard]] std::vector<std::pair<const trace_event*, const trace_event*>> barriers(const trace_event& x,
                                                                                         const trace_event& y) const {
     std::vector<std::pair<const trace_event*, const trace_event*>> result;
     const std::vector<const trace_event*> late = arrivals(y, true);
     for (const trace_event* a : arrivals(x, false)) {
-      const auto same = std::find_if(late.begin(), late.end(), [&](const trace_event* b) {
-        return b->at->code != op::block_arrive && b->event.sync_point == a->event.sync_point && b->event.turn == a->event.turn;
-      });
+      const auto same = std::find_if(late.begin(), late.end(),
+                                     [&](const trace_event* b) { return b->at->code != op::block_arrive && meet(*a, *b); });
       if (same != late.end()) {
         result.emplace_back(a, *same);
       }
@@ -167,7 +171,7 @@ class shown_execution {
   }
 
   /// Returns the event of `write`'s thread from which on `data` precedes the thread's events: `data` itself, or the thread's
-  /// arrival at a barrier of the block. Returns null if no barrier orders `data` before `write`.
+  /// arrival at a barrier of its block or warp. Returns null if no barrier orders `data` before `write`.
   [[nodiscard]] const trace_event* start_after(const trace_event& data, const trace_event& write) const {
     if (write.thread == data.thread) {
       return &data;

@@ -146,9 +146,7 @@ namespace {
   const graph_event* result = nullptr;
   for (const thread_run& run : g.threads) {
     for (const graph_event* w : run.events) {
-      const bool overlaps = w->kind == model::event_kind::write &&
-                            w->address < e.address + static_cast<std::uint64_t>(e.bytes) &&
-                            e.address < w->address + static_cast<std::uint64_t>(w->bytes);
+      const bool overlaps = w->kind == model::event_kind::write && overlap({w->address, w->bytes}, {e.address, e.bytes});
       if (overlaps && precedes(*w, e.base)) {
         const bool contains = w->address <= e.address && e.address + static_cast<std::uint64_t>(e.bytes) <=
                                                              w->address + static_cast<std::uint64_t>(w->bytes);
