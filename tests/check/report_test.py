@@ -179,6 +179,9 @@ RESETS_LATER = RESETS.replace("resets", "resets_later").replace("E:\n", "E:\n" +
 CURSOR = POPS.replace("pops", "cursor").replace("ld.relaxed.gpu.global.u32 %r2, [%rd4]", "ld.relaxed.gpu.global.u32 %r2, [%rd3+4]")
 # The kernel has far too many executions to explore all of them.
 MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.global.u32 [%rd1], %r2;\nld.relaxed.gpu.global.u32 %r1, [%rd1];\nadd.u32 %r2, %r2, %r1;\n")
+# All threads exchange one value. The threads of `competing` also store to one location and load from it.
+EXCHANGING = "mov.u32 %r2, %ctaid.x;\n.loc 1 2 3\natom.relaxed.gpu.global.exch.b32 %r1, [%rd1], %r2;\n"
+COMPETING = kernel("exchanging", "df", EXCHANGING) + kernel("competing", "df", EXCHANGING + ".loc 1 3 3\nst.relaxed.gpu.global.u32 [%rd2], %r1;\n.loc 1 7 10\nld.relaxed.gpu.global.u32 %r3, [%rd2];\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
 # Two threads exchange values in shared memory without a barrier; the other threads of the block do nothing.
@@ -315,7 +318,7 @@ MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
-          BUFFERING + MANY + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
+          BUFFERING + MANY + COMPETING + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -834,6 +837,10 @@ def main():
         status, output, _ = run("launch many grid 4 args data\n", "--time=1")
         expect("the time limit", status == 3 and "the exploration took more than 1 second of processor time: use fewer threads, rounds or bins, or try --random=N or "
                "a larger --time=SECONDS" in output, output)
+        for launch, limit, branches in (("competing grid 3", 200, r"the value read at flags\.cu:7 \(\d\d %\) and in the order of the writes at flags\.cu:3 \(\d\d %\)"),
+                                        ("exchanging grid 8", 20000, r"the order of the updates at flags\.cu:2 \(100 %\)")):
+            status, output, _ = run(f"launch {launch} args data flag\n", f"--limit={limit}")
+            expect(f"where executions differ, {launch}", status == 3 and re.search(f"a larger --limit=N\\. So far, executions differ most often in {branches}\n", output), output)
         # fields by offset and type
         status, output, _ = run("launch strong args data\nfinal data+0:f32 == 1.5 /\\ data+0:u32 == 1069547520 /\\ data+2:u16 == 16320\n"
                                 "host h after strong { expect data+2:u16 == 16320 }\n")

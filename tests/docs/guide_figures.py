@@ -42,9 +42,9 @@ def tenths(value):
     return f"{value:.1f}"
 
 
-def added_to_store(results, order):
-    """Returns the nanoseconds that one fence at device scope adds to an iteration with a store."""
-    return tenths(iteration(results, f"fence/device/{order}/after_store") - iteration(results, "nothing/after_store"))
+def added_to_store(results, order, scope="device"):
+    """Returns the nanoseconds that one fence adds to an iteration with a store."""
+    return tenths(iteration(results, f"fence/{scope}/{order}/after_store") - iteration(results, "nothing/after_store"))
 
 
 def update_order(results):
@@ -69,8 +69,8 @@ def fences_idle(results):
     lines = []
     for scope in ("block", "cluster", "device", "system"):
         lines.append([f"`{scope}`", *(short(fence(results, scope, order, "idle")) for order in ("acquire", "release", "acq_rel", "seq_cst")),
-                      short(fence(results, scope, "acq_rel", "after_store"))])
-    return table(["scope, ns", "`acquire`", "`release`", "`acq_rel`", "`seq_cst`", "`acq_rel`, each after a store"], lines)
+                      short(fence(results, scope, "release", "after_store"))])
+    return table(["scope, ns", "`acquire`", "`release`", "`acq_rel`", "`seq_cst`", "`release`, each after a store"], lines)
 
 
 def fences_of_header(results):
@@ -381,7 +381,7 @@ def release_store(results):
     """Returns the smallest and the largest cost of a release store, at device scope and at system scope."""
     places = ("own_sm", "shared_sm")
     return [text for scope in ("device", "system") for text in spread(
-        [fence(results, scope, "acq_rel", "after_store")] + [beside(results, f"release_store.{scope}.{place}") for place in places]
+        [fence(results, scope, "release", "after_store")] + [beside(results, f"release_store.{scope}.{place}") for place in places]
         + (store_latencies(results) if scope == "device" else []))]
 
 
@@ -410,6 +410,8 @@ SAYS = {
         "an iteration in which each lane of a warp executes one relaxed store takes {} ns": lambda r: [short(r.cases(FENCES)["nothing/after_store/1/membar"]["ns"])],
         "A release at device scope costs {} ns: in `fence_cost`, an iteration with one store and one release fence takes {} ns, compared with {} ns for the store.": lambda r: [
             added_to_store(r, "release"), tenths(iteration(r, "fence/device/release/after_store")), tenths(iteration(r, "nothing/after_store"))],
+        "At system scope, it costs {} ns: such an iteration takes {} ns.": lambda r: [
+            added_to_store(r, "release", "system"), tenths(iteration(r, "fence/system/release/after_store"))],
         "`__threadfence()` also costs {} ns, because `--repair` assumes that a stronger fence costs at least as much as a weaker one. By itself, it adds {} ns to an iteration with a store.": lambda r: [
             added_to_store(r, "release"), added_to_store(r, "seq_cst")],
         "An acquire at device scope costs {} ns, the time of an iteration with one acquire fence and no store. Each further acquire fence in an iteration adds only {} ns": lambda r: [

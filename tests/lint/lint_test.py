@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -353,7 +354,19 @@ class Lint(unittest.TestCase):
         self.assertIn("lint needs files or folders", lint(status=2).stderr)
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
-        self.assertIn("which is not a rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+        self.assertIn("wrong.allow:1: 'no-such-rule' is not a rule", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+        wrong.write_text("\nflag-before-barrier  # all\n")
+        self.assertIn("wrong.allow:2: 'flag-before-barrier  # all' would suppress too much", lint(f"--allow={wrong}", str(PTX), status=2).stderr)
+
+    def test_a_line_of_an_allow_file_matches_a_place_exactly(self):
+        one = next(w for w in warnings(str(PTX)) if w["rule"] == "flag-before-barrier")
+        place, allow = f"{pathlib.Path(one['source']).name}:{one['line']}", pathlib.Path(folder) / "place.allow"
+        allow.write_text(f"{one['rule']} {place} {one['kernel'].split('(')[0]}\n{one['rule']} {place[:-1]}\n{one['rule']} {place} no_such_kernel\n")
+        ran = lint(f"--allow={allow}", "--format=json", str(PTX), status=1)
+        left = json.loads(ran.stdout)["warnings"]
+        self.assertEqual(len(left), len(warnings(str(PTX))) - 1)
+        self.assertNotIn((one["rule"], one["line"]), {(w["rule"], w["line"]) for w in left})
+        self.assertEqual(re.findall(r"place\.allow:(\d) suppresses nothing", ran.stderr), ["2", "3"])
 
     def test_the_text_has_short_paths_inside_the_working_folder(self):
         short = subprocess.run([str(pathlib.Path(command).resolve()), "lint", str(PTX.resolve())], capture_output=True, text=True, cwd=pathlib.Path(kernels).parents[1]).stdout

@@ -44,12 +44,14 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,50 @@ namespace membar::check {
 
 namespace detail {
 namespace {
+
+/// The instructions at which executions branch off other executions, with the number of branches at each.
+class branch_counts {
+ public:
+  void add(const program& p, const graph_event& e) { ++counts_.try_emplace(&instruction_of(p, e), e).first->second.branches; }
+
+  /// Returns a sentence that names the instructions with the most branches. Returns an empty string if there are no branches.
+  [[nodiscard]] std::string text(const program& p) const {
+    constexpr std::size_t most_shown = 2;
+    constexpr std::uint64_t least_percent = 10;
+    std::map<std::string, std::uint64_t> by_text;
+    std::uint64_t all = 0;
+    for (const auto& [at, here] : counts_) {
+      by_text[std::string(here.differs) + place_of(p, here.thread, *at)] += here.branches;
+      all += here.branches;
+    }
+    std::vector<std::pair<std::uint64_t, std::string>> sorted;
+    for (const auto& [text, branches] : by_text) {
+      if (const std::uint64_t percent = branches * 100 / all; percent >= least_percent) {
+        sorted.emplace_back(percent, text + " (" + std::to_string(percent) + " %)");
+      }
+    }
+    std::ranges::stable_sort(sorted, std::ranges::greater{}, &std::pair<std::uint64_t, std::string>::first);
+    std::string result;
+    for (std::size_t k = 0; k < std::min(sorted.size(), most_shown); ++k) {
+      result += (k == 0 ? ". So far, executions differ most often in " : " and in ") + sorted[k].second;
+    }
+    return result;
+  }
+
+ private:
+  struct branches_at {
+    explicit branches_at(const graph_event& e)
+        : thread(e.thread),
+          differs(e.chosen                      ? "whether a thread executes "
+                  : e.rmw                       ? "the order of the updates at "
+                  : e.kind == event_kind::write ? "the order of the writes at "
+                                                : "the value read at ") {}
+    int thread;
+    std::string_view differs;
+    std::uint64_t branches = 0;
+  };
+  std::map<const instruction*, branches_at> counts_{};
+};
 
 /// One exploration.
 class explorer {
@@ -230,14 +276,16 @@ class explorer {
         state_.report(
             g, check_status::gave_up,
             "the exploration took more than " + options_.time.text() +
-                " of processor time: use fewer threads, rounds or bins, or try --random=N or a larger --time=SECONDS");
+                " of processor time: use fewer threads, rounds or bins, or try --random=N or a larger --time=SECONDS" +
+                branches_.text(state_.checked));
         return;
       }
     }
     if (++state_.result.counts.events > options_.most_events) {
       state_.report(g, check_status::gave_up,
                     "more than " + std::to_string(options_.most_events) +
-                        " events were explored: use fewer threads, rounds or bins, or try --random=N or a larger --limit=N");
+                        " events were explored: use fewer threads, rounds or bins, or try --random=N or a larger --limit=N" +
+                        branches_.text(state_.checked));
       return;
     }
     const char here = 0;
@@ -328,6 +376,7 @@ class explorer {
       const stack_arena::mark mark = state_.arena.here();
       graph_event& e = k == 0 ? first : build_.make_event(g, t, event_kind::read);
       if (k != 0) {
+        branches_.add(state_.checked, first);
         static_cast<void>(build_.place_access(g, e, s));
         e.stamp = g.next_stamp - 1;
         e.update = first.update;
@@ -611,6 +660,9 @@ class explorer {
       if (at < size && model::at(order(), at)->rmw && state_.rules.place_read(g, *model::at(order(), at)->partner) == at - 1) {
         continue;
       }
+      if (at < most) {
+        branches_.add(state_.checked, w);
+      }
       order().insert(order().begin() + at, &w);
       use();
       order().erase(order().begin() + at);
@@ -652,6 +704,7 @@ class explorer {
         }
       }
     }
+    branches_.add(state_.checked, r);
     graph& h = take_graph();
     copy_kept(g, h, keep_, &w);
     const stack_arena::mark mark = state_.arena.here();
@@ -738,6 +791,9 @@ class explorer {
       graph_event& e = build_.make_event(g, t, event_kind::barrier);
       e.chosen = true;
       e.value.low = way == 0 ? 1 : 0;
+      if (way != first) {
+        branches_.add(state_.checked, e);
+      }
       take_other(g, e, state_of(g, t), e.value, false);
       state_.arena.release(mark);
     }
@@ -837,6 +893,7 @@ class explorer {
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
   bool reads_unused_once_ = false;
+  branch_counts branches_{};
   std::vector<int> keep_{};
   std::vector<int> alone_{};
   static constexpr std::uint64_t most_late_events = 10'000;  ///< the maximum number of events after a read that is too early

@@ -9,6 +9,7 @@
 #include <membar-check/nvdisasm.hpp>
 #include <membar-check/progress.hpp>
 #include <membar-check/sarif_document.hpp>
+#include <membar-check/suppression_file.hpp>
 
 #include <lint/cubin.hpp>
 #include <lint/lint.hpp>
@@ -87,26 +88,21 @@ std::string text_of(const lint::place& p, const std::string& ptx) {
 /// line, and entries in a file.
 class suppressions {
  public:
-  explicit suppressions(const std::string& file) {
-    if (!file.empty()) {
-      std::istringstream lines(membar_tools::read_file(file));
-      for (std::string line; std::getline(lines, line);) {
-        std::istringstream words(line.substr(0, line.find('#')));
-        std::string rule, part;
-        if (words >> rule >> part) {
-          require_rule(rule, file);
-          by_file_.emplace_back(rule, part);
-        }
+  explicit suppressions(const std::string& file) : in_file_(file) {
+    for (const suppression_file::line& one : in_file_.lines()) {
+      if (std::ranges::none_of(lint::rules(), [&](const lint::rule& r) { return r.name == one.kind; })) {
+        throw membar::model::error(in_file_.place_of(one) + ": " + membar_tools::quote(one.kind) +
+                                   " is not a rule: `membar-check lint --rules` lists them");
       }
     }
   }
 
   [[nodiscard]] bool allow(const lint::finding& f) {
-    const auto named = [&](const auto& entry) {
-      return entry.first == f.rule && (demangled(f.kernel).find(entry.second) != std::string::npos ||
-                                       shown(f.at).first.find(entry.second) != std::string::npos);
-    };
-    if (std::ranges::any_of(by_file_, named)) {
+    std::string text = demangled(f.kernel);
+    for (const auto& [file, line] : {std::pair(f.at.file, f.at.line), std::pair(f.at.caller_file, f.at.caller_line)}) {
+      text += "\n" + file + ":" + std::to_string(line);
+    }
+    if (in_file_.suppresses(f.rule, text)) {
       return true;
     }
     const auto allows = [&](const std::string& file, int line) {
@@ -124,13 +120,10 @@ class suppressions {
            (!f.at.caller_file.empty() && allows(f.at.caller_file, f.at.caller_line));
   }
 
+  /// Names the lines of the file that suppress nothing.
+  void report_unused() const { in_file_.report_unused(); }
+
  private:
-  static void require_rule(const std::string& name, const std::string& file) {
-    if (std::ranges::none_of(lint::rules(), [&](const lint::rule& r) { return r.name == name; })) {
-      throw membar::model::error(file + " allows " + membar_tools::quote(name) +
-                                 ", which is not a rule: `membar-check lint --rules` lists them");
-    }
-  }
   const std::vector<std::string>& lines_of(const std::string& file) {
     const auto [at, is_new] = lines_.try_emplace(file);
     if (is_new && fs::is_regular_file(file)) {
@@ -142,7 +135,7 @@ class suppressions {
     return at->second;
   }
 
-  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of the name of a kernel or source
+  suppression_file in_file_;
   std::map<std::string, std::vector<std::string>> lines_;
 };
 
@@ -261,6 +254,7 @@ class lint_report {
     } else {
       say();
     }
+    allowed_.report_unused();
     return !errors_.empty() ? 2 : fails_ ? 1 : 0;
   }
 
@@ -273,10 +267,11 @@ class lint_report {
 
   void add(const ptx_source& source, const lint::finding& f) {
     const auto at_least = [&](const std::string& word) { return word_of(f.sure) == word || f.sure > sure_of(word); };
+    const bool is_allowed = allowed_.allow(f);
     if (!at_least(how_.show)) {
       return;
     }
-    if (allowed_.allow(f)) {
+    if (is_allowed) {
       ++suppressed_;
       return;
     }
@@ -484,7 +479,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--fail-on", how.fail_on, "exit with 1 if there is a warning of at least this confidence (high)")
       ->check(levels);
   app.add_option("--allow", how.allow,
-                 "a file of warnings to hide; each line names a rule and contains part of a kernel's or source file's name")
+                 "a file of warnings to hide; each line contains a rule and parts of places or kernel names")
       ->type_name("FILE");
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")

@@ -9,6 +9,7 @@
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
 #include <membar-check/source_lines.hpp>
+#include <membar-check/suppression_file.hpp>
 
 #include <check/explore.hpp>
 #include <check/finding_notes.hpp>
@@ -45,74 +46,50 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// The suppressions of findings that a file contains. Each line contains a status and parts of locations, kernel names or
-/// messages. A suppression matches a finding that contains all of these parts.
-class allowed_findings {
- public:
-  explicit allowed_findings(const std::string& file) {
-    if (file.empty()) {
-      return;
-    }
-    std::istringstream lines(membar_tools::read_file(file));
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      ++number;
-      std::istringstream words(line.substr(0, line.find('#')));
-      std::vector<std::string> all;
-      for (std::string word; words >> word;) {
-        all.push_back(word);
-      }
-      if (all.empty()) {
-        continue;
-      }
-      if (all.size() < 2 || !is_status(all[0])) {
-        throw membar::model::error(
-            file + ":" + std::to_string(number) + ": " + membar_tools::quote(line) +
-            " is not a suppression: write a status, such as race, and part of a place or of a kernel's name");
-      }
-      entries_.push_back(std::move(all));
+[[nodiscard]] bool is_status(const std::string& word) {
+  for (int k = static_cast<int>(check_status::race); k <= static_cast<int>(check_status::gave_up); ++k) {
+    if (status_word(static_cast<check_status>(k)) == word) {
+      return true;
     }
   }
+  return false;
+}
 
-  [[nodiscard]] bool allow(const sanitize::sanitizer_finding& f) const {
-    const check::program& p = *f.found.whole;
-    std::string text = f.found.message;
-    const auto add = [&](int thread, const check::instruction& i) {
-      text += "\n" + check::place_of(p, thread, i);
-      const instruction_places places = places_of(p, thread, i);
-      for (const source_place& one : {places.own, places.user, places.via, places.caller}) {
-        text += "\n" + one.path + ":" + std::to_string(one.line);
-      }
-    };
-    for (const check::trace_event& e : f.found.events) {
-      add(e.thread, *e.at);
+[[nodiscard]] suppression_file suppressions_in(const std::string& path) {
+  suppression_file result(path);
+  for (const suppression_file::line& one : result.lines()) {
+    if (!is_status(one.kind)) {
+      throw membar::model::error(result.place_of(one) + ": " + membar_tools::quote(one.kind) +
+                                 " is not a status: begin the line with one, such as race");
     }
-    for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
-      if (f.found.waiting[t] != nullptr) {
-        add(static_cast<int>(t), *f.found.waiting[t]);
-      }
-    }
-    for (const check::thread_context& c : p.threads) {
-      text += "\n" + c.kernel->name;
-    }
-    return std::ranges::any_of(entries_, [&](const std::vector<std::string>& all) {
-      return all[0] == status_word(f.found.status) && std::all_of(all.begin() + 1, all.end(), [&](const std::string& part) {
-               return text.find(part) != std::string::npos;
-             });
-    });
   }
+  return result;
+}
 
- private:
-  [[nodiscard]] static bool is_status(const std::string& word) {
-    for (int k = static_cast<int>(check_status::race); k <= static_cast<int>(check_status::gave_up); ++k) {
-      if (status_word(static_cast<check_status>(k)) == word) {
-        return true;
-      }
+/// Returns the text in which a suppression looks for its parts.
+[[nodiscard]] std::string text_to_match(const sanitize::sanitizer_finding& f) {
+  const check::program& p = *f.found.whole;
+  std::string text = f.found.message;
+  const auto add = [&](int thread, const check::instruction& i) {
+    text += "\n" + check::place_of(p, thread, i);
+    const instruction_places places = places_of(p, thread, i);
+    for (const source_place& one : {places.own, places.user, places.via, places.caller}) {
+      text += "\n" + one.path + ":" + std::to_string(one.line);
     }
-    return false;
+  };
+  for (const check::trace_event& e : f.found.events) {
+    add(e.thread, *e.at);
   }
-  std::vector<std::vector<std::string>> entries_{};
-};
+  for (std::size_t t = 0; t < f.found.waiting.size(); ++t) {
+    if (f.found.waiting[t] != nullptr) {
+      add(static_cast<int>(t), *f.found.waiting[t]);
+    }
+  }
+  for (const check::thread_context& c : p.threads) {
+    text += "\n" + c.kernel->name;
+  }
+  return text;
+}
 
 struct sanitize_request {
   std::vector<std::string> files;
@@ -222,7 +199,7 @@ class replays {
   std::string cannot_{};
 };
 
-sanitized_file sanitized(const std::string& path, const sanitize_request& how, const allowed_findings& allowed) {
+sanitized_file sanitized(const std::string& path, const sanitize_request& how, suppression_file& suppressions) {
   sanitized_file file;
   file.path = path;
   const check::scenario s = scenario_of(path, membar_tools::read_file(path));
@@ -236,7 +213,8 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::vector<sanitize::sanitizer_finding>& findings = file.result.findings;
-  const auto hidden = std::ranges::stable_partition(findings, [&](const auto& f) { return !allowed.allow(f); });
+  const auto hidden = std::ranges::stable_partition(
+      findings, [&](const auto& f) { return !suppressions.suppresses(status_word(f.found.status), text_to_match(f)); });
   file.suppressed = merged({hidden.begin(), hidden.end()}).size();
   findings.erase(hidden.begin(), hidden.end());
   findings = merged(std::move(findings));
@@ -436,7 +414,7 @@ void add_to(report& sarif, sanitized_file& file) {
 }
 
 int sanitize_files(const sanitize_request& how) {
-  const allowed_findings allowed(how.suppressions);
+  suppression_file suppressions = suppressions_in(how.suppressions);
   const std::unique_ptr<report> sarif = how.format == "sarif" ? sarif_report(std::cout) : nullptr;
   json all = {{"format", "membar-check sanitize"}, {"format_version", sanitize_format_version}, {"files", json::array()}};
   int worst = 0;
@@ -444,7 +422,7 @@ int sanitize_files(const sanitize_request& how) {
   for (const std::string& path : how.files) {
     int status = 2;
     try {
-      sanitized_file file = sanitized(path, how, allowed);
+      sanitized_file file = sanitized(path, how, suppressions);
       status = file.exit_status();
       if (sarif != nullptr) {
         add_to(*sarif, file);
@@ -469,6 +447,7 @@ int sanitize_files(const sanitize_request& how) {
   } else if (how.format == "json") {
     std::cout << all.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
   }
+  suppressions.report_unused();
   return worst;
 }
 
@@ -494,7 +473,7 @@ int sanitize_command(const std::vector<std::string>& words) {
   add_reading_options(app, how.run.readings);
   app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--suppressions", how.suppressions,
-                 "a file of findings to hide; each line names a status and contains parts of places or kernel names")
+                 "a file of findings to hide; each line contains a status and parts of places, messages or kernel names")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
   app.add_flag("--confirm", how.confirm,
