@@ -98,11 +98,11 @@ class suppressions {
   }
 
   [[nodiscard]] bool allow(const lint::finding& f) {
-    std::string text = demangled(f.kernel);
+    std::string searched = demangled(f.kernel);
     for (const auto& [file, line] : {std::pair(f.at.file, f.at.line), std::pair(f.at.caller_file, f.at.caller_line)}) {
-      text += "\n" + file + ":" + std::to_string(line);
+      searched += "\n" + file + ":" + std::to_string(line);
     }
-    if (in_file_.suppresses(f.rule, text)) {
+    if (in_file_.suppresses(f.rule, searched)) {
       return true;
     }
     const auto allows = [&](const std::string& file, int line) {
