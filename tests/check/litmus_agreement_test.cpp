@@ -401,6 +401,74 @@ TEST(check_agrees, on_random_programs_that_buffer_loads_and_reset_a_counter_unde
   EXPECT_GT(lenient.buffered, 10U);
 }
 
+/// In the only execution with load buffering, P0's update reads 5 and therefore does not acquire P1's store to z, so P2 can read
+/// z == 0. Without load buffering, either P0's update acquires that store, or P1 does not store to w; in both cases, P3 does not
+/// store 5.
+const std::vector<std::vector<std::string>> late_acquire = {
+    {"atom.acq_rel.sys.add r0, <0>, 1", "st.release.sys <1>, 1"},
+    {"st.relaxed.sys <2>, 1", "atom.acq_rel.sys.add r0, <0>, 1", "bne r0, 0, DONE", "st.relaxed.sys <3>, 1"},
+    {"ld.acquire.sys r0, <1>", "ld.relaxed.sys r1, <2>", "ld.relaxed.sys r2, <3>", "bne r0, 1, DONE", "bne r1, 0, DONE",
+     "bne r2, 1, DONE", "st.relaxed.sys <4>, 1"},
+    {"ld.relaxed.sys r0, <4>", "bne r0, 1, DONE", "st.relaxed.sys <0>, 5"}};
+
+/// Replaces, inserts or removes a random line of a program.
+void change_a_line(random_tests& stream, std::vector<std::vector<std::string>>& program) {
+  const auto pick = [&](std::vector<std::string> of) {
+    return of[static_cast<std::size_t>(stream.below(static_cast<int>(of.size())))];
+  };
+  const std::string place = "<" + std::to_string(stream.below(5)) + ">";
+  const std::string line =
+      pick({"ld.relaxed.sys r0, " + place, "ld.acquire.sys r1, " + place, "st.relaxed.sys " + place + ", 1",
+            "st.release.sys " + place + ", 2", "st.relaxed.sys " + place + ", r0", "atom.relaxed.sys.add r0, " + place + ", 1",
+            "atom.acq_rel.sys.exch r1, " + place + ", 3", "fence.acq_rel.sys", "fence.sc.sys", "bne r0, 0, DONE"});
+  auto& code = program[static_cast<std::size_t>(stream.below(static_cast<int>(program.size())))];
+  const auto at = code.begin() + stream.below(static_cast<int>(code.size()));
+  switch (stream.below(3)) {
+    case 0:
+      *at = line;
+      break;
+    case 1:
+      code.insert(at, line);
+      break;
+    default:
+      if (code.size() > 1) {
+        code.erase(at);
+      }
+      break;
+  }
+}
+
+TEST(check_agrees, on_random_programs_whose_updates_acquire_late) {
+  tally t;
+  random_shape shape;
+  random_tests stream(33, shape);
+  for (int i = 0; i < 600; ++i) {
+    random_program p;
+    p.locations = 5;
+    p.code = late_acquire;
+    for (int k = i == 0 ? 0 : 1 + stream.below(4); k > 0; --k) {
+      change_a_line(stream, p.code);
+    }
+    std::string condition = "exists (x == 0";
+    for (int n = 0; n < 4; ++n) {
+      p.places.push_back("cta " + std::to_string(n) + ",gpu 0");
+      p.code[static_cast<std::size_t>(n)].push_back("DONE:");
+      for (const char* name : {":r0", ":r1"}) {
+        const std::string in_thread = "P" + std::to_string(n) + name;
+        p.edges += in_thread + "=0; ";
+        condition += " /\\ " + in_thread + " == 0";
+      }
+    }
+    const std::string text = p.text(p.own_order(), {"x", "y", "z", "w", "u"}, condition + ")");
+    compare(membar::litmus_files::read_litmus(text), text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  print("late acquires", t);
+  EXPECT_EQ(t.same, 600);
+}
+
 TEST(check_explores, no_execution_of_a_larger_program_twice) {
   random_shape shape;
   shape.threads = 4;

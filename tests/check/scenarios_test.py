@@ -27,6 +27,7 @@ EXPECTED = {
     "message_passing.plain.no_sender": "hang",
     "different_barriers": "undefined",
     "grid_sync": "verified",
+    "fenced_barrier": "verified",
     "grid_sync.left_out": "race",
     "named_barriers": "verified",
     "named_barriers.early": "race",

@@ -14,10 +14,11 @@
 /// in the location's coherence order, whatever values the reads along the path return. Two cases need additional checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
 ///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
-/// * If the read acquires, reading an older write may order more events before the read than reading the required write would.
-///   Therefore an acquiring read counts as possible load buffering if two conditions hold: some later memory access of its
-///   thread does not depend on the read, and some event follows from that thread without causality. A weak read whose value is
-///   never used does not count, because omitting the read leaves a possible execution.
+/// * If the read acquires, reading an older write may order accesses that the execution with load buffering does not order.
+///   Therefore an acquiring read counts as possible load buffering if it orders one of two conflicting accesses before the other,
+///   and does not hold back the later one: that access does not depend on the read, and does not follow a sync point or the end
+///   of a launch that some thread reaches only after a branch that depends on the read.
+/// A weak read whose value is never used does not count, because omitting the read leaves a possible execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -27,6 +28,8 @@
 #include <membar/model/array.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace membar::check::detail {
@@ -52,7 +55,7 @@ class buffering_check {
       for (const graph_event* r : model::at(g.reads, location)) {
         if (!buffering_ && !r->discarded && r->thread != e.thread && precedes(*r, e.prefix) && !precedes(*r, e.base) &&
             !precedes(*r, state_.rules.clock_for(*r, e))) {
-          dependencies on(g, state_.checked.threads, state_.points, known_);
+          dependencies on(g, state_.checked, state_.points, known_);
           buffering_ =
               !follows_at_location(g, *r, e) && !on.reaches(*r, e.thread, e.number) && !is_before_operation(g, on, *r, e);
         }
@@ -66,30 +69,68 @@ class buffering_check {
     }
   }
 
-  /// Looks for an acquiring read that has two properties: some later access by its thread does not depend on it, and read `e`
-  /// follows from it without causality. If the acquiring read takes its value from an older write, this may order more events
-  /// before the read than a write that follows from the read would.
+  /// Looks for an acquiring read that does not hold back access `e`, the next event, although an access that conflicts with `e`
+  /// may be ordered before `e` only because of this read. In an execution in which the read takes its value from a write that
+  /// does not exist yet, the two accesses may not be ordered.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
+    if (buffering_ || e.discarded || !has_conflict(g, e, [](const graph_event&) { return true; })) {
+      return;
+    }
+    std::optional<dependencies> before;
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
       const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // reads by copies do not acquire
-      for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
-           t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
+      for (int n = std::min<int>(e.base[t], model::count_of(events)) - 1; !copies && n >= 0 && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);
         fence = fence || (h.kind == event_kind::fence && h.acquires);
-        if (h.kind == event_kind::read && h.strong && (h.acquires || fence)) {
-          dependencies on(g, state_.checked.threads, state_.points, known_);
-          for (int k = n + 1; k < model::count_of(events) && !buffering_; ++k) {
-            const event_kind kind = model::at(events, k)->kind;
-            buffering_ = (kind == event_kind::read || kind == event_kind::write) && !on.reaches(h, t, k);
-          }
+        if (h.kind != event_kind::read || !h.strong || h.reduction || !(h.acquires || fence) ||
+            !any_acquired(g, h, [](const graph_event&) { return true; })) {
+          continue;
         }
+        if (!before) {
+          before.emplace(g, state_.checked, state_.points, known_);
+          before->find_what_holds_back(e.thread, e.number);
+        }
+        buffering_ = !before->has_found(h) && any_acquired(g, h, [&](const graph_event& head) {
+          return has_conflict(g, e, [&](const graph_event& c) { return state_.rules.causes(g, c, head.base); });
+        });
       }
     }
   }
 
  private:
+  /// Returns whether `counts` is true for the start of a release pattern with which an acquire through read `h` synchronizes and
+  /// that does not precede `h` otherwise. If `h` itself acquires, it also acquires through the earlier reads of its location.
+  template <class Counts>
+  [[nodiscard]] static bool any_acquired(const graph& g, const graph_event& h, const Counts& counts) {
+    const auto& events = model::at(g.threads, h.thread).events;
+    const std::uint16_t* const past = h.number > 0 ? model::at(events, h.number - 1)->base : nullptr;
+    const auto any_of = [&](const graph_event& r) {
+      const graph_event* const s = r.mbarrier != mbarrier_op::none ? event_rules::phase_seen(r) : r.source;
+      return s != nullptr && std::ranges::any_of(s->heads, [&](const graph_event* head) {
+               return head->thread != h.thread && (past == nullptr || !precedes(*head, past)) && counts(*head);
+             });
+    };
+    return any_of(h) || (h.acquires && std::ranges::any_of(model::at(g.reads, h.location), [&](const graph_event* r) {
+                           return r->thread == h.thread && r->number < h.number && any_of(*r);
+                         }));
+  }
+
+  /// Returns whether an access by another thread conflicts with `e` and `counts`.
+  template <class Counts>
+  [[nodiscard]] bool has_conflict(const graph& g, const graph_event& e, const Counts& counts) const {
+    const auto is_one = [&](const graph_event* c) {
+      return c != nullptr && c->thread != e.thread && !c->discarded && counts(*c);
+    };
+    const auto is_at = [&](int location) {
+      return location < model::count_of(g.reads) &&
+             (std::ranges::any_of(model::at(g.order, location), is_one) ||
+              ((e.kind == event_kind::write || e.rmw) && std::ranges::any_of(model::at(g.reads, location), is_one)));
+    };
+    return is_at(e.location) || std::ranges::any_of(state_.locations[e.location].overlapping, is_at);
+  }
+
   /// Returns whether there is an operation, started by several threads together, such that a dependency leads from read `r` to
   /// its start and causality leads from its start to `e`. The operation begins when all of these threads have started it, and
   /// it ends for all of them at the same time.

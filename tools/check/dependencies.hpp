@@ -7,6 +7,7 @@
 #include <check/data_flow.hpp>
 #include <check/graph.hpp>
 #include <check/machine.hpp>
+#include <check/program.hpp>
 #include <check/sync_points.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/execution.hpp>
@@ -142,18 +143,36 @@ class dependencies {
     std::vector<std::pair<int, int>> open_{};
     std::vector<std::vector<std::uint64_t>> seen_{};  ///< per thread: one bit per event
     std::vector<int> seen_threads_{};                 ///< the threads with bits in `seen_`
+    std::vector<int>
+        waits_seen_{};  ///< per thread: the number of its events before which all sync points have been seen, or -1
   };
 
   /// Uses the entries of `known`, and adds new results to it.
-  dependencies(const graph& g, std::span<const thread_context> contexts, const sync_points& points, memory& known)
-      : graph_(g), contexts_(contexts), points_(points), memory_(known) {
-    memory_.tidy(contexts.size());
+  dependencies(const graph& g, const program& p, const sync_points& points, memory& known)
+      : graph_(g), program_(p), contexts_(p.threads), points_(points), memory_(known) {
+    memory_.tidy(contexts_.size());
   }
 
   /// Returns whether event `number` of thread `t`, which may be the thread's next event, depends on read `on` through
   /// dependencies within threads and reads-from. If the next event is a read-modify-write, the result holds for both its read
   /// and its write.
-  [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
+  [[nodiscard]] bool reaches(const graph_event& on, int t, int number) { return search(&on, t, number, false); }
+
+  /// Finds the reads that must have a source before event `number` of thread `t` can take place: as in `reaches`, and because
+  /// all threads must first arrive at a sync point or reach the end of an earlier launch.
+  void find_what_holds_back(int t, int number) { static_cast<void>(search(nullptr, t, number, true)); }
+
+  /// Returns whether the last call of `find_what_holds_back` has found a read.
+  [[nodiscard]] bool has_found(const graph_event& read) const noexcept {
+    const std::vector<std::uint64_t>& bits = model::at(memory_.seen_, read.thread);
+    const auto word = static_cast<std::size_t>(read.number) / 64;
+    return word < bits.size() && ((bits[word] >> (static_cast<unsigned>(read.number) % 64)) & 1U) != 0;
+  }
+
+ private:
+  /// Visits the reads that an event depends on, up to read `on` if it is not null. Returns whether `on` has been visited.
+  [[nodiscard]] bool search(const graph_event* on, int t, int number, bool with_waits) {
+    memory_.waits_seen_.assign(with_waits ? contexts_.size() : 0, -1);
     std::vector<std::pair<int, int>>& open = memory_.open_;
     open.assign(1, {t, number});
     for (const int seen : memory_.seen_threads_) {
@@ -169,6 +188,9 @@ class dependencies {
         }
         continue;
       }
+      if (with_waits) {
+        add_what_it_waits_for(thread, event);
+      }
       const data_flow::set& before = model::at(of(thread), event);
       for (int first = 0; first < event; first += 64) {
         const auto word = static_cast<std::size_t>(first) / 64;
@@ -177,7 +199,7 @@ class dependencies {
         seen |= left;
         for (; left != 0; left &= left - 1) {
           const int n = first + std::countr_zero(left);
-          if (thread == on.thread && n == on.number) {
+          if (on != nullptr && thread == on->thread && n == on->number) {
             return true;
           }
           continue_at(thread, n);
@@ -187,7 +209,46 @@ class dependencies {
     return false;
   }
 
- private:
+  /// Continues with the arrivals at the sync points that precede an event in its thread, and with the ends of the threads whose
+  /// launches end before its launch begins.
+  void add_what_it_waits_for(int thread, int event) {
+    const thread_run& run = model::at(graph_.threads, thread);
+    int& seen = model::at(memory_.waits_seen_, thread);
+    if (seen < 0) {
+      for (int t = 0; t < model::count_of(contexts_); ++t) {
+        if (program_.ends_before(model::at(contexts_, t).launch, model::at(contexts_, thread).launch)) {
+          memory_.open_.emplace_back(t, model::count_of(model::at(graph_.threads, t).events));
+        }
+      }
+    }
+    std::vector<const graph_event*> left;
+    for (int n = std::max(seen, 1); n < event; ++n) {
+      const graph_event& arrival = *model::at(run.events, n - 1);
+      if (arrival.arrives && arrival.kind == model::event_kind::barrier && is_continuation(*model::at(run.events, n)) &&
+          !sync_points::is_of_lanes(arrival.sync_point) && see(arrival)) {
+        for (const graph_event* a : points_.together(graph_, thread, arrival.sync_point, arrival.turn, left)) {
+          static_cast<void>(see(*a));
+          memory_.open_.emplace_back(a->thread, a->number);
+        }
+      }
+    }
+    seen = std::max(seen, event);
+  }
+
+  /// Marks an arrival as seen. Returns whether it was not seen before.
+  [[nodiscard]] bool see(const graph_event& arrival) const {
+    std::uint64_t& bits = seen_of(arrival.thread, static_cast<std::size_t>(arrival.number) / 64);
+    const std::uint64_t bit = std::uint64_t{1} << (static_cast<unsigned>(arrival.number) % 64);
+    const bool is_new = (bits & bit) == 0;
+    bits |= bit;
+    return is_new;
+  }
+
+  /// Returns whether an event continues after a sync point at which its thread has arrived.
+  [[nodiscard]] static bool is_continuation(const graph_event& e) noexcept {
+    return e.kind == model::event_kind::barrier && !e.arrives && !e.chosen;
+  }
+
   /// Returns one 64-bit word of the bit set that marks which events of a thread `reaches` has visited.
   [[nodiscard]] std::uint64_t& seen_of(int thread, std::size_t word) const {
     std::vector<std::uint64_t>& bits = model::at(memory_.seen_, thread);
@@ -225,7 +286,7 @@ class dependencies {
   /// For an event of an asynchronous operation: continues with the instructions that start the operation. If the event is the
   /// write of a read-modify-write, also continues with the source of its read, and returns whether `on` is that read.
   /// Dependencies between the pieces of a copy are not tracked.
-  [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
+  [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event* on) {
     const thread_run& run = model::at(graph_.threads, thread);
     std::uint64_t& seen = seen_of(thread, static_cast<std::size_t>(event) / 64);
     const std::uint64_t bit = std::uint64_t{1} << (static_cast<unsigned>(event) % 64);
@@ -245,7 +306,7 @@ class dependencies {
     if (read != nullptr && read->source != nullptr) {
       memory_.open_.emplace_back(read->source->thread, read->source->number);
     }
-    return read != nullptr && read->thread == on.thread && read->number == on.number;
+    return on != nullptr && read != nullptr && read->thread == on->thread && read->number == on->number;
   }
 
   [[nodiscard]] const of_thread& of(int t) {
@@ -278,7 +339,9 @@ class dependencies {
              const instruction& i = m.at(s);
              const int n = model::count_of(result);
              data_flow::set on = flow.none();
-             if (s.status == thread_status::at_event) {
+             if (s.status == thread_status::ended) {
+               flow.join_path(on, i);
+             } else if (s.status == thread_status::at_event) {
                flow.join_path(on, i);
                const bool accesses =
                    i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
@@ -313,6 +376,7 @@ class dependencies {
   }
 
   const graph& graph_;
+  const program& program_;
   std::span<const thread_context> contexts_;
   const sync_points& points_;
   memory& memory_;

@@ -107,16 +107,7 @@ struct exploration_state {
     const bool conflict = (x.non_coherent && writes(y)) || (y.non_coherent && writes(x));
     const int a = model::at(checked.threads, x.thread).launch;
     const int b = model::at(checked.threads, y.thread).launch;
-    return conflict && !ends_before(a, b) && !ends_before(b, a);
-  }
-
-  /// Returns whether launch `first` has ended before `second` begins.
-  [[nodiscard]] bool ends_before(int first, int second) const {
-    if (second >= model::count_of(checked.launches_before) || checked.dependent[static_cast<std::size_t>(second)]) {
-      return false;
-    }
-    const std::vector<int>& before = model::at(checked.launches_before, second);
-    return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
+    return conflict && !checked.ends_before(a, b) && !checked.ends_before(b, a);
   }
 
   /// Returns whether thread `t` can continue, or may legitimately wait at its position. In a replay that has not stopped yet,

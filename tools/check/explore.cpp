@@ -360,6 +360,7 @@ class explorer {
     if (first.rmw) {
       buffering_.look_for_early_read(g, first);
     }
+    buffering_.look_for_late_acquire(g, first);
     ++g.next_stamp;
     const bool other_sizes = bytes_.has_other_sizes(g, first.location);
     const suspects found = other_sizes ? races_.races_of(g, first) : suspects{};
@@ -391,7 +392,6 @@ class explorer {
         if (e.update != 0 && e.mbarrier == mbarrier_op::none) {
           updates_.hide_rounded(g, e, s, i);
         }
-        buffering_.look_for_late_acquire(g, e);
         take_read(g, e, s);
       } else {
         look_for_late_write(g, e);
@@ -604,6 +604,7 @@ class explorer {
     g.reserve(static_cast<std::size_t>(state_.locations.size()));
     if (!e.rmw) {
       buffering_.look_for_early_read(g, e);
+      buffering_.look_for_late_acquire(g, e);
     }
     thread_run& run = model::at(g.threads, t);
     e.value = model::at(state_.machines, t).stored(s);
@@ -715,7 +716,6 @@ class explorer {
     changed.stamp = r.stamp;
     changed.update = r.update;
     if (build_.read_from(h, changed, &w)) {
-      buffering_.look_for_late_acquire(h, changed);
       for_each_place(h, w, [&] {
         const auto& order = model::at(h.order, w.location);
         if (event_rules::place_in(order, &w) >= build_.oldest_source(h, changed, r.location)) {

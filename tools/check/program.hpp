@@ -6,11 +6,13 @@
 #include <check/event.hpp>
 #include <check/thread_context.hpp>
 #include <check/time_limit.hpp>
+#include <membar/model/array.hpp>
 #include <membar/model/rules.hpp>
 #include <ptx/decode.hpp>
 #include <ptx/instruction.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -86,6 +88,15 @@ struct program {
   assumptions assumed{};
   bool copies = false;   ///< whether the last elements of `threads` perform asynchronous operations
   bool excerpt = false;  ///< whether `threads` contains only some of a program's threads, with their original numbers
+
+  /// Returns whether launch `first` has ended before `second` begins.
+  [[nodiscard]] bool ends_before(int first, int second) const {
+    if (second >= model::count_of(launches_before) || dependent[static_cast<std::size_t>(second)]) {
+      return false;
+    }
+    const std::vector<int>& before = model::at(launches_before, second);
+    return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
+  }
 };
 
 /// Returns whether a program's kernels read the time.
