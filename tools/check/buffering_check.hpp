@@ -100,16 +100,17 @@ class buffering_check {
   }
 
  private:
-  /// Returns whether `counts` is true for the start of a release pattern with which an acquire through read `h` synchronizes and
-  /// that does not precede `h` otherwise. If `h` itself acquires, it also acquires through the earlier reads of its location.
+  /// Returns whether `counts` is true for the start of a release pattern with which an acquire through read `h` synchronizes, and
+  /// which does not precede `h` otherwise. If `h` itself acquires, it also acquires through the earlier reads of its location.
   template <class Counts>
-  [[nodiscard]] static bool any_acquired(const graph& g, const graph_event& h, const Counts& counts) {
+  [[nodiscard]] bool any_acquired(const graph& g, const graph_event& h, const Counts& counts) const {
     const auto& events = model::at(g.threads, h.thread).events;
     const std::uint16_t* const past = h.number > 0 ? model::at(events, h.number - 1)->base : nullptr;
     const auto any_of = [&](const graph_event& r) {
       const graph_event* const s = r.mbarrier != mbarrier_op::none ? event_rules::phase_seen(r) : r.source;
       return s != nullptr && std::ranges::any_of(s->heads, [&](const graph_event* head) {
-               return head->thread != h.thread && (past == nullptr || !precedes(*head, past)) && counts(*head);
+               return head->thread != h.thread && !is_of_earlier_launch(*head, h) &&
+                      (past == nullptr || !precedes(*head, past)) && counts(*head);
              });
     };
     return any_of(h) || (h.acquires && std::ranges::any_of(model::at(g.reads, h.location), [&](const graph_event* r) {
@@ -121,7 +122,7 @@ class buffering_check {
   template <class Counts>
   [[nodiscard]] bool has_conflict(const graph& g, const graph_event& e, const Counts& counts) const {
     const auto is_one = [&](const graph_event* c) {
-      return c != nullptr && c->thread != e.thread && !c->discarded && counts(*c);
+      return c != nullptr && c->thread != e.thread && !c->discarded && !is_of_earlier_launch(*c, e) && counts(*c);
     };
     const auto is_at = [&](int location) {
       return location < model::count_of(g.reads) &&
@@ -129,6 +130,12 @@ class buffering_check {
               ((e.kind == event_kind::write || e.rmw) && std::ranges::any_of(model::at(g.reads, location), is_one)));
     };
     return is_at(e.location) || std::ranges::any_of(state_.locations[e.location].overlapping, is_at);
+  }
+
+  /// Returns whether the launch of `x` has ended before the launch of `y` begins.
+  [[nodiscard]] bool is_of_earlier_launch(const graph_event& x, const graph_event& y) const {
+    const std::vector<thread_context>& threads = state_.checked.threads;
+    return state_.checked.ends_before(model::at(threads, x.thread).launch, model::at(threads, y.thread).launch);
   }
 
   /// Returns whether there is an operation, started by several threads together, such that a dependency leads from read `r` to

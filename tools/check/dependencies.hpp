@@ -16,7 +16,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -143,14 +142,14 @@ class dependencies {
     std::vector<std::pair<int, int>> open_{};
     std::vector<std::vector<std::uint64_t>> seen_{};  ///< per thread: one bit per event
     std::vector<int> seen_threads_{};                 ///< the threads with bits in `seen_`
-    std::vector<int>
-        waits_seen_{};  ///< per thread: the number of its events before which all sync points have been seen, or -1
+    /// per thread: the number of its events before which all sync points have been visited, or -1
+    std::vector<int> waits_seen_{};
   };
 
   /// Uses the entries of `known`, and adds new results to it.
   dependencies(const graph& g, const program& p, const sync_points& points, memory& known)
-      : graph_(g), program_(p), contexts_(p.threads), points_(points), memory_(known) {
-    memory_.tidy(contexts_.size());
+      : graph_(g), program_(p), points_(points), memory_(known) {
+    memory_.tidy(p.threads.size());
   }
 
   /// Returns whether event `number` of thread `t`, which may be the thread's next event, depends on read `on` through
@@ -170,9 +169,10 @@ class dependencies {
   }
 
  private:
-  /// Visits the reads that an event depends on, up to read `on` if it is not null. Returns whether `on` has been visited.
+  /// Visits the reads that an event depends on and, if `with_waits` is true, those that hold it back in another way. Stops at
+  /// read `on`, which may be null, and returns whether it has been visited.
   [[nodiscard]] bool search(const graph_event* on, int t, int number, bool with_waits) {
-    memory_.waits_seen_.assign(with_waits ? contexts_.size() : 0, -1);
+    memory_.waits_seen_.assign(with_waits ? program_.threads.size() : 0, -1);
     std::vector<std::pair<int, int>>& open = memory_.open_;
     open.assign(1, {t, number});
     for (const int seen : memory_.seen_threads_) {
@@ -182,7 +182,7 @@ class dependencies {
     while (!open.empty()) {
       const auto [thread, event] = open.back();
       open.pop_back();
-      if (model::at(contexts_, thread).copies_of >= 0) {
+      if (model::at(program_.threads, thread).copies_of >= 0) {
         if (depends_on_issue(thread, event, on)) {
           return true;
         }
@@ -215,8 +215,8 @@ class dependencies {
     const thread_run& run = model::at(graph_.threads, thread);
     int& seen = model::at(memory_.waits_seen_, thread);
     if (seen < 0) {
-      for (int t = 0; t < model::count_of(contexts_); ++t) {
-        if (program_.ends_before(model::at(contexts_, t).launch, model::at(contexts_, thread).launch)) {
+      for (int t = 0; t < model::count_of(program_.threads); ++t) {
+        if (program_.ends_before(model::at(program_.threads, t).launch, model::at(program_.threads, thread).launch)) {
           memory_.open_.emplace_back(t, model::count_of(model::at(graph_.threads, t).events));
         }
       }
@@ -294,7 +294,7 @@ class dependencies {
       return false;
     }
     seen |= bit;
-    const thread_context& c = model::at(contexts_, thread);
+    const thread_context& c = model::at(program_.threads, thread);
     for (int t = c.copies_of; t < c.copies_of + c.starters; ++t) {
       for (const graph_event* e : model::at(graph_.threads, t).events) {
         if (e->starts == thread) {
@@ -317,8 +317,8 @@ class dependencies {
         memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high, e->value.unknown ? 1U : 0U});
         // at some barriers, lanes exchange values; these values are in the registers
         if (e->kind == model::event_kind::barrier) {
-          const wide_value seen = value_seen(model::at(contexts_, t), model::at(graph_.threads, t), *e,
-                                             model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
+          const wide_value seen = value_seen(model::at(program_.threads, t), model::at(graph_.threads, t), *e,
+                                             model::at(model::at(program_.threads, t).kernel->code, e->pc), 1);
           memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high, seen.unknown ? 1U : 0U});
         }
       }
@@ -334,7 +334,7 @@ class dependencies {
 
   void follow(int t, of_thread& result) const {
     const thread_run& run = model::at(graph_.threads, t);
-    replay(model::at(contexts_, t), run, model::count_of(run.events),
+    replay(model::at(program_.threads, t), run, model::count_of(run.events),
            [&](const machine& m, const thread_state& s, data_flow& flow) {
              const instruction& i = m.at(s);
              const int n = model::count_of(result);
@@ -377,7 +377,6 @@ class dependencies {
 
   const graph& graph_;
   const program& program_;
-  std::span<const thread_context> contexts_;
   const sync_points& points_;
   memory& memory_;
 };
