@@ -339,6 +339,24 @@ ret;
 .file 1 "several.cu"
 """
 SEVERAL = "source several.ptx\nmemory d u32[3]\nlaunch several grid 2 args d\n"
+# The threads of each block write both words in shared memory.
+SHARED_RACES = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry shared_races()
+{
+.reg .b32 %r<2>;
+.shared .align 4 .b8 stage[8];
+mov.u32 %r1, %tid.x;
+.loc 1 5 0
+st.shared.u32 [stage], %r1;
+.loc 1 6 0
+st.shared.u32 [stage+4], %r1;
+ret;
+}
+.file 1 "stage.cu"
+"""
+SHARED = "source shared.ptx\nlaunch shared_races grid 2 block 2\n"
 REPEATED = "source a.ptx\nmemory d u32\nrepeat 3 {\nlaunch increment stream s args d\n}\nfinal d == 3\n"
 COPIED = "source a.ptx\nmemory d u32[2] = 9 9\nmemory out u64\nlaunch copy args d out\nfinal out == 9\n"
 LITMUS = """PTX MP
@@ -561,7 +579,18 @@ def main():
         assumes("verified", 0, SEVERAL + "accept race d\n", "; accepted race between several.cu:5 and several.cu:5 on d+0:u32; accepted race between several.cu:7 and several.cu:9 on d+4:u32, d+8:u32; accept race d\n")
         assumes("race", 1, SEVERAL + "accept race d+0:u32\n", "data race on d+4")
         assumes("race", 1, SEVERAL + "accept race d+4:u32\naccept race d+8:u32\n", "data race on d: ")
-        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory object: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
+        (folder / "shared.ptx").write_text(SHARED_RACES, encoding="utf-8")
+        assumes("race", 1, SHARED, "data race on stage of block 0")
+        assumes("verified", 0, SHARED + "accept race stage\n", "; accepted race between stage.cu:5 and stage.cu:5 on stage+0:u32; accepted race between stage.cu:6 and stage.cu:6 on stage+4:u32; accept race stage\n")
+        assumes("race", 1, SHARED + "accept race stage+0:u32\n", "data race on stage+4 of block 0")
+        assumes("verified", 0, SHARED + "accept race stage+0:u32\naccept race stage+4:u32\n")
+        for accepted, status, found in (("stage", 0, "clean in 10 schedules"), ("stage+0:u32", 1, "data race on stage+4 of block ")):
+            (folder / "a.scenario").write_text(SHARED + f"launch shared_races grid 300 block 2\naccept race {accepted}\n", encoding="utf-8")
+            expect([found], status, "sanitize", "a.scenario", cwd=folder)
+        assumes("error", 2, SHARED + "accept race stage[1]\n", "3:1: 'stage[1]' is in shared memory: name the element by its offset in bytes and its type, as in stage+4:u32")
+        assumes("error", 2, SHARED + "accept race stage+8:u32\n", "which has 8 bytes")
+        assumes("error", 2, SHARED + "accept race stag\n", "3:1: 'stag' is not a memory object or a __shared__ variable: accept race expects")
+        assumes("error", 2, RACY + "accept race e\n", "6:1: 'e' is not a memory object or a __shared__ variable: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE; the scenario has d")
         assumes("error", 2, RACY + "accept race d[2]\n", "6:1: 'd[2]' is not an element of 'd', which has 2 elements")
         assumes("error", 2, RACY + "assume vectors 4\n", "6:1: vectors of 4 bytes cannot be assumed: give 8 or 16")
         assumes("error", 2, RACY + "assume luck\n", "6:1: expected 'assume vectors 8'")

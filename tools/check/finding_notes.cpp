@@ -300,14 +300,20 @@ std::vector<std::string> accepted_races(const program& p, const check_result& r)
   }
   std::vector<std::string> result;
   for (const auto& [pair, addresses] : lines) {
-    std::string text = pair;
-    std::size_t shown = 0;
-    for (auto a = addresses.begin(); a != addresses.end() && shown < most; ++a, ++shown) {
-      const std::string name = place_text(p, *a);
-      text += (shown == 0 ? "" : ", ") + name + (name.find('+') == std::string::npos ? "+0" : "") + ":u" +
-              std::to_string(8 * sizes[*a]);
+    std::vector<std::string> names;  // of variables in shared memory, which every block has, only once
+    for (const std::uint64_t a : addresses) {
+      std::string name = place_text(p, a);
+      name = name.substr(0, name.find(of_block));
+      name += (name.find('+') == std::string::npos ? "+0" : "") + (":u" + std::to_string(8 * sizes[a]));
+      if (std::ranges::find(names, name) == names.end()) {
+        names.push_back(std::move(name));
+      }
     }
-    result.push_back(text + (addresses.size() > most ? " and " + std::to_string(addresses.size() - most) + " more" : ""));
+    std::string text = pair;
+    for (std::size_t k = 0; k < std::min(names.size(), most); ++k) {
+      text += (k == 0 ? "" : ", ") + names[k];
+    }
+    result.push_back(text + (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : ""));
   }
   return result;
 }

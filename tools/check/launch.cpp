@@ -239,7 +239,7 @@ thread_context context_of(const planned_launch& launch, std::uint64_t b, std::ui
 std::vector<memory_object> shared_objects(const launch_request& request, int number) {
   std::vector<memory_object> result;
   if (request.kernel->tensor_memory) {
-    result.push_back({"tensor memory of block " + std::to_string(number),
+    result.push_back({std::string("tensor memory") + of_block + std::to_string(number),
                       thread_context::tensor_base(number),
                       tensor_bytes,
                       false,
@@ -251,8 +251,7 @@ std::vector<memory_object> shared_objects(const launch_request& request, int num
     const std::uint64_t address = shared_window + (static_cast<std::uint64_t>(number) << 32U) + offset;
     const bool known = std::any_of(result.begin(), result.end(), [&](const auto& o) { return o.address == address; });
     if (bytes != 0 && !known) {
-      result.push_back(
-          {variable_name(variable.name) + " of block " + std::to_string(number), address, bytes, false, false, {}});
+      result.push_back({variable_name(variable.name) + of_block + std::to_string(number), address, bytes, false, false, {}});
       result.back().type = variable.type;
     }
   }

@@ -27,6 +27,9 @@ using namespace ptx;
 
 struct graph;
 
+/// The text between the name of a variable in shared memory and the number of its block, in the names of memory objects.
+inline constexpr const char* of_block = " of block ";
+
 /// A memory object.
 struct memory_object {
   std::string name;
@@ -58,6 +61,12 @@ struct assumptions {
   struct range {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t blocks = 1;  ///< for shared memory: the number of successive blocks to which the range applies
+
+    [[nodiscard]] bool contains(std::uint64_t one) const noexcept {
+      const std::uint64_t offset = one - address;
+      return one >= address && (blocks == 1 ? offset < bytes : offset >> 32U < blocks && (offset & 0xffffffffU) < bytes);
+    }
   };
   bool shuffle_orders = false;  ///< whether shuffles, votes, matches and `redux` order memory like `bar.warp.sync`
   /// whether writing the current value, or the same value as another write, is not a race
@@ -66,12 +75,7 @@ struct assumptions {
   std::vector<range> accepted_races{};
 
   [[nodiscard]] bool accepts(std::uint64_t address) const noexcept {
-    for (const range& r : accepted_races) {
-      if (address >= r.address && address - r.address < r.bytes) {
-        return true;
-      }
-    }
-    return false;
+    return std::any_of(accepted_races.begin(), accepted_races.end(), [&](const range& r) { return r.contains(address); });
   }
 };
 

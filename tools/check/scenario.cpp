@@ -799,29 +799,63 @@ class preparation {
     for (const auto& [text, line] : scenario_.accepted) {
       const std::size_t bracket = text.find('[');
       const std::size_t plus = text.find('+');
-      const named_memory* m = find_memory(memory_, text.substr(0, std::min(bracket, plus)));
-      if (m == nullptr) {
+      const std::string name = text.substr(0, std::min(bracket, plus));
+      std::vector<std::pair<named_memory, std::uint64_t>> all;
+      if (const named_memory* const m = find_memory(memory_, name); m != nullptr) {
+        all.emplace_back(*m, 1);
+      } else if (all = shared_memory_named(name); all.empty()) {
         throw model::error(line, 1,
-                           quote(text) + " is not a memory object: accept race expects NAME, NAME[ELEMENT] or NAME+BYTES:TYPE" +
-                               nearest_memory(memory_, text.substr(0, std::min(bracket, plus))));
+                           quote(text) + " is not a memory object or a __shared__ variable: accept race expects NAME, " +
+                               "NAME[ELEMENT] or NAME+BYTES:TYPE" + nearest_memory(memory_, name));
+      } else if (bracket != std::string::npos) {
+        throw model::error(line, 1,
+                           quote(text) + " is in shared memory: name the element by its offset in bytes and its type, " +
+                               "as in " + name + "+4:u32");
       }
-      named_memory field;
-      if (plus != std::string::npos) {
-        if (const std::string wrong = field_of(*m, text.substr(plus), field); !wrong.empty()) {
-          throw model::error(line, 1, wrong);
-        }
-        m = &field;
+      for (const auto& [m, blocks] : all) {
+        result_.checked.assumed.accepted_races.push_back(accepted_range(m, text, bracket, plus, line));
+        result_.checked.assumed.accepted_races.back().blocks = blocks;
       }
-      const auto element = static_cast<std::uint64_t>(bytes_of(m->type));
-      std::uint64_t index = 0;
-      const bool one = bracket != std::string::npos;
-      if (one &&
-          (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m->count)) {
-        throw model::error(
-            line, 1, quote(text) + " is not an element of " + quote(m->name) + ", which has " + counted(m->count, "element"));
-      }
-      result_.checked.assumed.accepted_races.push_back({m->address + index * element, one ? element : m->count * element});
     }
+  }
+
+  /// Returns the bytes of a memory object, or of the element or field of it that `text` names.
+  [[nodiscard]] static assumptions::range accepted_range(const named_memory& object, const std::string& text,
+                                                         std::size_t bracket, std::size_t plus, int line) {
+    named_memory m = object;
+    if (plus != std::string::npos) {
+      if (const std::string wrong = field_of(object, text.substr(plus), m); !wrong.empty()) {
+        throw model::error(line, 1, wrong);
+      }
+    }
+    const auto element = static_cast<std::uint64_t>(bytes_of(m.type));
+    std::uint64_t index = 0;
+    const bool one = bracket != std::string::npos;
+    if (one &&
+        (text.back() != ']' || !number_of(text.substr(bracket + 1, text.size() - bracket - 2), index) || index >= m.count)) {
+      throw model::error(line, 1,
+                         quote(text) + " is not an element of " + quote(m.name) + ", which has " + counted(m.count, "element"));
+    }
+    return {m.address + index * element, one ? element : m.count * element};
+  }
+
+  /// Returns the copies of a variable in shared memory, and the number of successive blocks that each copy stands for.
+  [[nodiscard]] std::vector<std::pair<named_memory, std::uint64_t>> shared_memory_named(const std::string& name) const {
+    std::vector<std::pair<named_memory, std::uint64_t>> result;
+    const auto take = [&](const std::vector<memory_object>& objects, std::uint64_t blocks) {
+      for (const memory_object& o : objects) {
+        if (o.name.starts_with(name + of_block)) {
+          result.emplace_back(named_memory{name, ptx_type::u8, o.bytes, o.address}, blocks);
+        }
+      }
+    };
+    take(result_.checked.memory, 1);
+    if (planned_ != nullptr) {
+      for (const planned_launch& l : *planned_) {
+        take(l.request.kernel == nullptr ? std::vector<memory_object>{} : shared_objects(l.request, l.first_block), l.blocks);
+      }
+    }
+    return result;
   }
 
   [[nodiscard]] static std::string device_suffix(int device) { return "@" + std::to_string(device); }

@@ -227,8 +227,6 @@ namespace {
   return (x.via != y.via || machine::is_tensor_memory(y.address)) && precedes(x, y.base);
 }
 
-constexpr const char* of_block = " of block ";  ///< the text that follows the names of objects in shared memory
-
 }  // namespace
 
 std::string number_text(std::uint64_t bits, ptx_type type) {
