@@ -182,6 +182,8 @@ MANY = kernel("many", "d", "mov.u32 %r2, %ctaid.x;\n" + 8 * "st.relaxed.gpu.glob
 # All threads exchange one value. The threads of `competing` also store to one location and load from it.
 EXCHANGING = "mov.u32 %r2, %ctaid.x;\n.loc 1 2 3\natom.relaxed.gpu.global.exch.b32 %r1, [%rd1], %r2;\n"
 COMPETING = kernel("exchanging", "df", EXCHANGING) + kernel("competing", "df", EXCHANGING + ".loc 1 3 3\nst.relaxed.gpu.global.u32 [%rd2], %r1;\n.loc 1 7 10\nld.relaxed.gpu.global.u32 %r3, [%rd2];\n")
+# Each thread reads a word before it updates the word.
+LOOKS_FIRST = kernel("looks_first", "d", ".loc 1 2 3\nld.global.u32 %r1, [%rd1];\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\natom.relaxed.gpu.global.or.b32 %r1, [%rd1], 1;\nE:\n")
 # Two of these kernels with exchanged arguments have executions with load buffering.
 BUFFERED = kernel("buffered", "do", "ld.relaxed.gpu.global.u32 %r1, [%rd1];\nst.relaxed.gpu.global.u32 [%rd2], 1;\n")
 # Two threads exchange values in shared memory without a barrier; the other threads of the block do nothing.
@@ -318,7 +320,7 @@ MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
-          BUFFERING + MANY + COMPETING + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
+          BUFFERING + MANY + COMPETING + LOOKS_FIRST + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
@@ -498,7 +500,8 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
     # The flag of the first round is not to blame, although its write precedes the data.
     ("memory flags u32[2]\nlaunch overwrites_again args data flags\nlaunch acknowledges args data flags out\n",
      "both are weak\n  flags.cu:8 writes flags+4 before flags.cu:9 reads data, so the read of flags+4 at flags.cu:4 does not order flags.cu:9 before flags.cu:2: move the write of flags+4 after flags.cu:9\n  thread "),
-    ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n  thread "),
+    ("launch takes_number grid 2 args data flag\n", "both are weak\n  threads of different blocks execute flags.cu:2 concurrently: if each thread should write its own element, the index is wrong, possibly because of an earlier race; otherwise, use an atomic operation, or let only one thread perform the access\n"
+     "  both stores write the same value; if that is intended, use relaxed atomic stores, or write `assume same-value writes` in the scenario\n  thread "),
     # Reading and writing in two steps.
     ("launch tests_and_sets grid 2 args data\n",
      "  both threads read data at flags.cu:2 and then write it at flags.cu:3, depending on the value that they read, so both may write it: if both threads may execute this, let one thread win with atomicCAS() or atomicExch(); otherwise, the synchronization that should let only one of them through is wrong\n  thread "),
@@ -598,6 +601,9 @@ s.scenario	uninitialised	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.c
   release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
   thread 0 (send, block 0, thread 0)
 """),
+    # The racing threads are in one block, but other blocks may access the memory too.
+    ("launch looks_first grid 2 block 2 args data\n", "if this race is intended, make the load atomic at device scope: "),
+    ("launch looks_first block 2 args data\n", "if this race is intended, make the load atomic at block scope: "),
     # One side of a flag is weak, or its scope is too narrow.
     ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
      "the first is weak\n  if this race is intended, make the store atomic at device scope: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or with memory_order_relaxed if no other memory depends on this store\n  thread 0 "),

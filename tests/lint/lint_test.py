@@ -441,7 +441,10 @@ class Lint(unittest.TestCase):
 """)
         ptx = source.with_suffix(".ptx")
         subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
-        self.assertEqual([(w["confidence"], w["instances"]) for w in warnings(str(ptx))], [("high", 2)])
+        self.assertEqual([(w["confidence"], w["instances"]) for w in warnings(str(ptx))], [("high", 1)])
+
+    def test_several_copies_of_a_line_in_one_kernel_are_one_instance(self):
+        self.assertEqual([(w["kernel"], w["instances"]) for w in warnings("--show=note", str(PTX)) if w["instances"] != 1], [])
 
     def test_the_folder_of_a_recording_is_linted(self):
         recording = pathlib.Path(kernels).parents[1] / "record/recordings"

@@ -55,6 +55,13 @@ struct exploration_state {
     }
   }
 
+  /// Ends the exploration because it exceeds a limit. The finding shows no events, because no execution is at fault.
+  void give_up(std::string why) {
+    graph empty;
+    empty.threads.resize(checked.threads.size());
+    report(empty, check_status::gave_up, std::move(why));
+  }
+
   /// Reports an error in a thread at its current position.
   void report_of(const graph& g, int thread, check_status status, std::string message) {
     const int of_copies = model::at(checked.threads, thread).copies_of;

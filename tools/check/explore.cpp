@@ -273,27 +273,23 @@ class explorer {
         options_.progress(state_.result.counts);
       }
       if (options_.time.is_reached()) {
-        state_.report(
-            g, check_status::gave_up,
-            "the exploration took more than " + options_.time.text() +
-                " of processor time: use fewer threads, rounds or bins, or try --random=N or a larger --time=SECONDS" +
-                branches_.text(state_.checked));
+        state_.give_up("the exploration took more than " + options_.time.text() +
+                       " of processor time: use fewer threads, rounds or bins, or try --random=N or a larger --time=SECONDS" +
+                       branches_.text(state_.checked));
         return;
       }
     }
     if (++state_.result.counts.events > options_.most_events) {
-      state_.report(g, check_status::gave_up,
-                    "more than " + std::to_string(options_.most_events) +
-                        " events were explored: use fewer threads, rounds or bins, or try --random=N or a larger --limit=N" +
-                        branches_.text(state_.checked));
+      state_.give_up("more than " + std::to_string(options_.most_events) +
+                     " events were explored: use fewer threads, rounds or bins, or try --random=N or a larger --limit=N" +
+                     branches_.text(state_.checked));
       return;
     }
     const char here = 0;
     if (stack_used(here) > options_.most_stack || state_.arena.held() > options_.most_memory) {
-      state_.report(g, check_status::gave_up,
-                    "the execution is too long: the exploration needs more than " + std::to_string(options_.most_stack >> 20U) +
-                        " MiB of stack or " + std::to_string(options_.most_memory >> 20U) +
-                        " MiB of memory: use fewer threads or rounds");
+      state_.give_up("the execution is too long: the exploration needs more than " +
+                     std::to_string(options_.most_stack >> 20U) + " MiB of stack or " +
+                     std::to_string(options_.most_memory >> 20U) + " MiB of memory: use fewer threads or rounds");
     } else if (early_read_ != nullptr && late_events_++ >= most_late_events) {
       return;
     } else if (on_one_path() && wake(g)) {

@@ -928,15 +928,12 @@ class load_buffering_explorer {
 
   void give_up(const std::string& why) {
     x_.state.result.load_buffering_is_open = true;
-    graph empty;
-    empty.threads.resize(x_.state.checked.threads.size());
-    x_.state.report(
-        empty, check_status::gave_up,
+    x_.state.give_up(
         "executions with load buffering, in which a read takes its value from a write that comes after it in program "
         "order, could not all be explored: " +
-            why +
-            ". The other executions do not violate any rule. Use fewer threads or iterations, or --without-load-buffering, "
-            "which omits these executions and says so in the result line");
+        why +
+        ". The other executions do not violate any rule. Use fewer threads or iterations, or --without-load-buffering, "
+        "which omits these executions and says so in the result line");
   }
 
   /// Returns whether the event is a read that would return an undefined value if it read the location's initial value.

@@ -11,6 +11,8 @@
 #include <check/update_notes.hpp>
 #include <ptx/cuda_words.hpp>
 
+#include <array>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
@@ -111,11 +113,32 @@ using namespace detail;
                                   : memory_order::release;
 }
 
+/// Returns `scope`, widened to the device if `e` accesses memory outside its block and its launch has several blocks, which may
+/// access the memory too.
+[[nodiscard]] thread_scope scope_of_launch(const shown_execution& shown, const trace_event& e, thread_scope scope) {
+  const std::array<std::uint32_t, 3>& blocks = shown.context_of(e).blocks;
+  return scope == thread_scope::block && !machine::is_shared(e.event.address) && blocks[0] * blocks[1] * blocks[2] > 1
+             ? thread_scope::device
+             : scope;
+}
+
+/// Says which assumption accepts a race in which two weak stores write the same value.
+[[nodiscard]] std::string same_value_note(const shown_execution& shown, const trace_event& x, const trace_event& y) {
+  const auto is_store = [&](const trace_event& e) { return e.event.kind == event_kind::write && !shown.is_copy(e); };
+  const wide_value& a = x.event.value;
+  const wide_value& b = y.event.value;
+  const bool same = is_store(x) && is_store(y) && x.event.address == y.event.address && x.event.bytes == y.event.bytes &&
+                    !a.unknown && !b.unknown && a.low == b.low && a.high == b.high;
+  return same ? "both stores write the same value; if that is intended, use relaxed atomic stores, or write `assume same-value "
+                "writes` in the scenario"
+              : "";
+}
+
 /// Says how to write access `e` in C++ so that it no longer races with `other`. Returns an empty string if `e` is already strong and
 /// its scope includes the other thread, or if C++ has no function for it.
 [[nodiscard]] std::string access_note(const shown_execution& shown, const trace_event& e, const trace_event& other) {
   const bool suffices = e.event.strong && scope_gap(shown.whole(), e.thread, e.event.scope, other.thread).empty();
-  const thread_scope scope = scope_with(shown.whole(), e.thread, other.thread, e.event.address);
+  const thread_scope scope = scope_of_launch(shown, e, scope_with(shown.whole(), e.thread, other.thread, e.event.address));
   const memory_order order = e.event.strong ? e.at->order : order_of(e);
   const std::string access = suffices || !shown.has_spelling(e) ? "" : in_cuda(e.at->code, e.at->what, order, scope).cuda;
   if (access.empty()) {
@@ -141,8 +164,11 @@ std::vector<std::string> race_notes(const program& launched, const finding& f) {
 std::vector<std::string> access_notes(const program& launched, const finding& f) {
   const shown_execution shown(whole_program(launched, f), f);
   const auto [x, y] = shown.blamed();
-  if (f.status != check_status::race || x == nullptr || f.lacks_only_fence || !(x->event.strong || y->event.strong)) {
+  if (f.status != check_status::race || x == nullptr || f.lacks_only_fence) {
     return {};
+  }
+  if (!x->event.strong && !y->event.strong) {
+    return written({same_value_note(shown, *x, *y)});
   }
   const handover passed = handover_in(shown);
   const trace_event& first = passed.first != nullptr ? *passed.first : *x;

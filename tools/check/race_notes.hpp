@@ -22,7 +22,8 @@ using namespace ptx;
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
 /// Returns how to write a race's accesses in C++ so that they no longer race. The result covers each access that is weak or has
-/// a scope that does not include the other thread. Returns nothing if both accesses are weak.
+/// a scope that does not include the other thread. If both accesses are weak, returns nothing, unless both store the same value:
+/// then says which assumption accepts the race.
 [[nodiscard]] std::vector<std::string> access_notes(const program& launched, const finding& f);
 
 }  // namespace membar::check

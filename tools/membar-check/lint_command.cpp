@@ -34,6 +34,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -303,13 +304,12 @@ class lint_report {
                                 {"text", text_of(at, source.name())}});
     }
     const auto [known, is_new] = found_.try_emplace(key, one);
-    if (!is_new) {  // the finding with the highest confidence is shown
-      const int instances = known->second["instances"].get<int>() + 1;
-      if (f.sure > sure_of(known->second["confidence"].get<std::string>())) {
-        known->second = std::move(one);
-      }
-      known->second["instances"] = instances;
+    if (!is_new && f.sure > sure_of(known->second["confidence"].get<std::string>())) {  // the highest confidence is shown
+      known->second = std::move(one);
     }
+    std::set<std::string>& kernels = instances_[key];  // a kernel may contain several copies of an inlined function
+    kernels.insert(f.kernel);
+    known->second["instances"] = kernels.size();
   }
 
   void say() const {
@@ -426,7 +426,9 @@ class lint_report {
 
   const options& how_;
   suppressions allowed_;
-  std::map<std::tuple<std::string, int, std::string, std::string, int>, json> found_;
+  using finding_key = std::tuple<std::string, int, std::string, std::string, int>;
+  std::map<finding_key, json> found_;
+  std::map<finding_key, std::set<std::string>> instances_{};  ///< the kernels that have a finding
   json not_read_ = json::array(), machine_code_only_ = json::array(), without_kernels_ = json::array(), errors_ = json::array();
   int kernels_ = 0, machine_kernels_ = 0, suppressed_ = 0, images_without_ptx_ = 0;
   bool fails_ = false;

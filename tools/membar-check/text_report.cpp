@@ -358,9 +358,11 @@ class text_writer final : public report {
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
            << "; verified, " << counted(one.counts.executions, "execution")
            << (one.load_buffering_is_open ? ", but executions with load buffering could not all be explored" : "")
-           << (one.only_strong ? "; the race is gone, but stale values may still be read: use a final condition to state which "
-                                 "values may be read"
-                               : "")
+           << (!one.only_strong ? ""
+               : file.prepared.finals.empty()
+                   ? "; the race is gone, but stale values may still be read: use a final condition to state which values may "
+                     "be read"
+                   : "; the race is gone, but stale values may still be read, as far as the final condition allows")
            << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
