@@ -308,7 +308,7 @@ class lint_report {
       known->second = std::move(one);
     }
     std::set<std::string>& kernels = instances_[key];  // a kernel may contain several copies of an inlined function
-    kernels.insert(f.kernel);
+    kernels.insert(source.name() + "\n" + f.kernel);
     known->second["instances"] = kernels.size();
   }
 
