@@ -58,6 +58,11 @@ LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"
 BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra B;\n"
                      ".loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                      ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
+# As the two kernels above, but thread 0 waits without an acquire, and the threads of its block then read their elements again at many
+# lines, between any two of which there could be a barrier.
+RAISES = FOR_BLOCK.replace("for_block", "raises").replace("@%p1 bra E;", "bar.sync 0;\n@%p1 bra E;")
+MANY_READS = BLOCK_READS.replace("block_reads", "many_reads").replace("acquire", "relaxed").replace(
+    "ret;", "".join(f".loc 1 {line} 3\nld.global.f32 %f1, [%rd3];\n" for line in range(10, 40)) + "ret;")
 # Each block has barriers, but no barrier between its accesses to the data and thread 0's access to the flag.
 LATE_BARRIER = FOR_BLOCK.replace("for_block", "late_barrier").replace(".loc 1 2 3", ".loc 1 1 3\nbar.sync 0;\n.loc 1 2 3").replace("E:\n", "E:\n.loc 1 5 3\nbar.sync 0;\n")
 EARLY_BARRIER = BLOCK_READS.replace("block_reads", "early_barrier").replace("setp.ne.u32 %p2", ".loc 1 6 3\nbar.sync 0;\nsetp.ne.u32 %p2").replace("B: bar.sync 0;\n", "B:\n")
@@ -316,7 +321,7 @@ FOR_WARP = FOR_BLOCK.replace("for_block", "for_warp").replace("setp.ne.u32 %p1",
 FOR_WARP += BLOCK_READS.replace("block_reads", "reads_alone").replace("B: bar.sync 0;\n", "B:\n")
 # As announces, but the data has block scope.
 FOR_WARP += kernel("announces_to_block", "df", ".loc 1 3 3\nst.release.gpu.global.u32 [%rd2], 1;\n.loc 1 2 3\nst.relaxed.cta.global.f32 [%rd1], 0f3FC00000;\n")
-MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + LATE_BARRIER +
+MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + RAISES + MANY_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
           ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
@@ -788,6 +793,10 @@ def main():
         expect("no repair between blocks", "; the kernel needs a different change, such as a grid barrier, or has more than one fault\n" in output, output)
         _, output, _ = run(both, "--quiet", "--repair", "--limit=30")
         expect("a search that was cut short", re.search(r"  no repair was found, but not all sets of changes were examined completely \(\d+ explorations\): try a smaller launch; some faults can be fixed only by moving a line, which the search does not try\n", output), output)
+        # The search first tries changes at the flag, and finishes a repair before it looks for others. If it tried the barriers or
+        # all other sets first, it would need more than 1000 events before the first repair.
+        _, output, _ = run("launch raises block 2 args data flag\nlaunch many_reads block 2 args data flag\n", "--quiet", "--repair", "--limit=600")
+        expect("a repair in a search that is cut short", "  repair 1 of " in output and "ld.relaxed.gpu.global.u32 becomes ld.acquire.gpu" in output, output)
         # Of the programs with dependent launches, executions with load buffering cannot be explored.
         unexplored = ("memory next u32\nlaunch buffered args next out\nlaunch buffered args out next\nlaunch strong stream s args data+28\n"
                       "launch look stream s dependent args data+24\nlaunch send args data flag\nlaunch acquire args data flag data+4\n")

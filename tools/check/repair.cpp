@@ -61,6 +61,7 @@ class repairer {
         break;
       }
       solutions_.clear();
+      weakest_.clear();
     }
     result.explorations = explorations_;
     result.left_out = left_out_ || (result.repairs.empty() && hangs_left_out_);
@@ -106,49 +107,59 @@ class repairer {
   struct counterexample {
     std::vector<code_edit> under{};
     std::vector<int> sites{};
-    std::vector<int> gaps{};  ///< the gaps in which a barrier may order the blamed events
+    std::vector<int> gaps{};   ///< the gaps in which a barrier may order the blamed events
+    std::vector<int> flags{};  ///< the sites that write and read the flags which are meant to order the blamed accesses
+  };
+
+  /// Changes that are as cheap as possible, and with which the program is verified.
+  struct finished_set {
+    std::vector<code_edit> edits{};
+    check_statistics counts{};
+    bool load_buffering_is_open = false;
   };
 
   /// Looks for the smallest sets of changes with which the program is verified, and turns them into repairs, sorted by cost.
   void search(repair_result& result) {
     result.tried = look_for_solutions(result.tried);
-    cap_ = std::numeric_limits<std::uint64_t>::max();
+    // Equally good repairs are sorted by their places, so that their order does not depend on the order of the search.
     const auto rank = [&](const repair& r) {
       const auto put_in =
           std::count_if(r.edits.begin(), r.edits.end(), [](const auto& e) { return e.kind != code_edit::kind_t::own; });
-      return std::tuple(r.only_strong, r.barriers, r.cost, put_in, spread_of_barriers(r));
+      return std::tuple(r.only_strong, r.barriers, r.cost, put_in, spread_of_barriers(r), r.edits);
     };
-    std::set<std::vector<code_edit>> weakest;
-    std::multimap<decltype(rank({})), repair> found;
-    for (const std::vector<code_edit>& strongest : solutions_) {
-      std::vector<code_edit> edits = strongest;
-      drop_needless(edits);
-      for (std::size_t k = 0; k < edits.size(); ++k) {
-        static_cast<void>(weaken(edits, k, true));
-      }
-      if (weakest.insert(edits).second) {
-        repair one = repair_of(edits);
-        found.emplace(rank(one), std::move(one));
-      }
+    std::map<decltype(rank({})), repair> found;
+    for (const finished_set& one : finished_) {
+      repair r = repair_of(one.edits);
+      r.counts = one.counts;
+      r.load_buffering_is_open = one.load_buffering_is_open;
+      found.emplace(rank(r), std::move(r));
     }
-    const bool before = std::exchange(buffering_, true);
     for (auto& [of, r] : found) {
-      if (spent()) {
-        left_out_ = true;
-        continue;
-      }
-      const check_result verification = explored(r.edits);
-      r.load_buffering_is_open = verification.status == check_status::gave_up;
-      if (!passes(verification)) {
-        left_out_ = left_out_ || spent();
-        continue;
-      }
-      r.counts = last_;
       result.repairs.push_back(std::move(r));
     }
     std::ranges::stable_partition(result.repairs, [](const repair& r) { return !r.load_buffering_is_open; });
-    buffering_ = before;
     left_out_ = left_out_ || spent();
+  }
+
+  /// Makes a set of changes with which the program is verified as cheap as possible, and verifies the program with the result,
+  /// including its executions with load buffering. This happens as soon as a set is found: if the search runs out of time
+  /// later, the sets found so far are complete repairs.
+  void finish(std::vector<code_edit> edits) {
+    const std::uint64_t cap = std::exchange(cap_, std::numeric_limits<std::uint64_t>::max());
+    drop_needless(edits);
+    for (std::size_t k = 0; k < edits.size(); ++k) {
+      static_cast<void>(weaken(edits, k, true));
+    }
+    if (weakest_.insert(edits).second && !spent()) {
+      const bool before = std::exchange(buffering_, true);
+      const check_result verification = explored(edits);
+      buffering_ = before;
+      if (passes(verification)) {
+        finished_.push_back({std::move(edits), last_, verification.status == check_status::gave_up});
+      }
+    }
+    left_out_ = left_out_ || spent();
+    cap_ = cap;
   }
 
   /// Returns the largest number of nested loops around a barrier that the repair inserts, the number of instructions before
@@ -385,6 +396,7 @@ class repairer {
       const check_result r = explored(edits);
       if (passes(r)) {
         solutions_.push_back(edits);
+        finish(edits);
         return;
       }
       if (r.status == check_status::gave_up) {
@@ -396,14 +408,10 @@ class repairer {
         hangs_left_out_ = hangs_left_out_ || (r.status == check_status::hang && more > 0);
         return;
       }
-      counterexample fresh{edits, {}, r.status == check_status::hang ? gaps : gaps_between(r.found)};
-      for (const trace_event& e : r.found.events) {
-        if (e.thread >= model::count_of(program_->threads)) {
-          continue;  // the instruction belongs to a copy; the instruction that starts the copy represents it
-        }
-        const auto it = site_at_.find(edited_.origin(e.thread, e.event.pc));
-        if (it != site_at_.end()) {
-          fresh.sites.push_back(it->second);
+      counterexample fresh{edits, {}, r.status == check_status::hang ? gaps : gaps_between(r.found), flags_of(r.found)};
+      for (const trace_event& e : r.found.events) {  // the instruction that starts a copy represents the copy
+        if (const int s = site_of(e); s >= 0) {
+          fresh.sites.push_back(s);
         }
       }
       std::sort(fresh.sites.begin(), fresh.sites.end());
@@ -416,8 +424,12 @@ class repairer {
       return;
     }
     const std::vector<int> tried = example->gaps;
-    std::vector<int> sites = tried;
-    sites.insert(sites.end(), example->sites.begin(), example->sites.end());
+    // The finding's notes blame the accesses to flags, and a kernel may have many gaps in which a barrier does not help.
+    std::vector<int> sites = example->flags;
+    for (const std::vector<int>& others : {tried, example->sites}) {
+      std::ranges::copy_if(others, std::back_inserter(sites),
+                           [&](int s) { return std::ranges::count(example->flags, s) == 0; });
+    }
     for (const int site : sites) {
       for (const code_edit& e : strongest(site)) {
         if (useless_.count(e) == 0 && std::none_of(edits.begin(), edits.end(),
@@ -516,6 +528,29 @@ class repairer {
     return result;
   }
 
+  /// Returns the site of an event's instruction, or -1 if the instruction belongs to an asynchronous copy or is not at a site.
+  [[nodiscard]] int site_of(const trace_event& e) const {
+    if (e.thread >= model::count_of(program_->threads)) {
+      return -1;
+    }
+    const auto it = site_at_.find(edited_.origin(e.thread, e.event.pc));
+    return it == site_at_.end() ? -1 : it->second;
+  }
+
+  /// Returns the sites that write and read the values of the finding's handover, each once.
+  [[nodiscard]] std::vector<int> flags_of(const finding& f) const {
+    std::vector<int> result;
+    const handover passed = handover_of(whole_program(edited_.get(), f), f);
+    for (const passed_value& value : passed.values) {
+      for (const trace_event* e : {value.write, value.read}) {
+        if (const int s = site_of(*e); s >= 0 && std::ranges::count(result, s) == 0) {
+          result.push_back(s);
+        }
+      }
+    }
+    return result;
+  }
+
   /// Returns the gaps on these stretches, and other gaps until there are `at_least`.
   [[nodiscard]] std::vector<int> gaps_in(const std::vector<stretch>& stretches, std::size_t at_least) {
     std::vector<int> result;
@@ -563,14 +598,14 @@ class repairer {
     if (x == nullptr || y == nullptr) {
       return;
     }
-    const auto first = site_at_.find(edited_.origin(x->thread, x->event.pc));
-    const auto second = site_at_.find(edited_.origin(y->thread, y->event.pc));
-    if (first == site_at_.end() || second == site_at_.end()) {
+    const int first = site_of(*x);
+    const int second = site_of(*y);
+    if (first < 0 || second < 0) {
       return;
     }
-    const bool first_is_strong = model::at(sites_, first->second).now().strong;
-    if (first_is_strong != model::at(sites_, second->second).now().strong) {
-      race_with_strong_.insert(first_is_strong ? second->second : first->second);
+    const bool first_is_strong = model::at(sites_, first).now().strong;
+    if (first_is_strong != model::at(sites_, second).now().strong) {
+      race_with_strong_.insert(first_is_strong ? second : first);
     }
   }
 
@@ -755,7 +790,9 @@ class repairer {
   std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and position: the positions that can be reached
   check_status at_first_ = check_status::verified;          ///< the result without changes
   std::set<std::vector<code_edit>> seen_{};
-  std::vector<std::vector<code_edit>> solutions_{};
+  std::vector<std::vector<code_edit>> solutions_{};  ///< the sets with which the program is verified, as strong as possible
+  std::set<std::vector<code_edit>> weakest_{};       ///< the same sets, as cheap as possible
+  std::vector<finished_set> finished_{};
   bool buffering_ = true;  ///< whether load buffering is explored if it is not ruled out
   time_limit time_{std::min(options_.most_seconds, options_.each.time.seconds())};
   std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< the maximum number of events of one exploration

@@ -6,8 +6,9 @@
 /// An execution that violates a rule still violates it after changes to instructions that the execution does not reach.
 /// Therefore a set of changes with which the program is verified must change an instruction in each such execution, and the
 /// search tries only such sets. It begins with sets of one change, continues with sets of two, and makes each change as strong
-/// as PTX allows. If the program is verified with a set, the set's changes are then weakened one after another as long as the
-/// program is still verified.
+/// as PTX allows. If a race has flags that are meant to order its accesses, changes at the flags are tried first. If the program
+/// is verified with a set, the set's changes are immediately weakened one after another as long as the program is still
+/// verified, so a search that is cut short returns the repairs that it has found so far.
 ///
 /// A block barrier or a warp barrier is tried where it may order the blamed events: between two accesses of a block that race,
 /// or between an access and an operation that another thread of the block performs on behalf of all threads.
