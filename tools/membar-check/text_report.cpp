@@ -371,6 +371,9 @@ class text_writer final : public report {
     if (found.repairs.size() > most) {
       out_ << "  --format=json shows all " << found.repairs.size() << " repairs\n";
     }
+    if (!found.repairs.empty() && found.left_out) {
+      out_ << "  not all sets of changes were examined completely, so there may be other repairs\n";
+    }
   }
 
   void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs& costs) override {
