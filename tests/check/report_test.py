@@ -218,6 +218,11 @@ REPEATED += REPEATED.replace("repeated_loc", "calls_reader").replace("ld.global"
 REORDERED = kernel("reordered", "d", ".loc 1 1 3\n" + NEIGHBOUR + ".loc 1 3 3\nld.global.f32 %f1, [%rd5];\n.loc 1 2 3\nld.global.f32 %f2, [%rd5+8];\n"
                    ".loc 1 9 3\nst.global.f32 [%rd4], %f1;\nst.global.f32 [%rd4+8], %f2;\n")
 REORDERED += REORDERED.replace("reordered", "reordered_first").replace("st.global.f32 [%rd4+8], %f2;\n", "")
+# A function writes an element at line 2, in some threads, and reads its neighbour's elements at lines 3 and 4. It is called at line 5, where
+# the compiler has moved the load of line 4 to the front, and at line 6.
+REORDERED += kernel("reordered_after", "d", ".loc 1 1 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n" + "".join(
+    f".loc 1 2 3{call}@%p2 bra J{k};\nst.global.f32 [%rd4+{k}], 0f3FC00000;\nJ{k}:\n" + "".join(f".loc 1 {line} 3{call}ld.global.f32 %f1, [%rd5+{k}];\n" for line in lines)
+    for k, call, lines in ((0, CALLED, (4, 3)), (8, CALLED.replace("1 5 3", "1 6 3"), (3, 4)))))
 # An unrolled loop, in which line 2 follows line 3 of the previous iteration and writes what its neighbour reads there.
 REORDERED += kernel("unrolled_lines", "d", ".loc 1 1 3\n" + NEIGHBOUR + "".join(
     f".loc 1 2 3\nst.global.f32 [%rd4+{k}], 0f3FC00000;\n.loc 1 3 3\nld.global.f32 %f1, [%rd5+{k}];\n" for k in (0, 8)))
@@ -795,6 +800,9 @@ def main():
             _, output, _ = run(f"launch {name} block 2 args data\n", "--quiet", "--repair=1")
             expect(f"a barrier after lines that the compiler moved, {name}", f"  repair 1 of 1: a barrier; verified, 1 execution\n    flags.cu:{line}\n"
                    "         insert after this line: __syncthreads()" in output, output)
+        _, output, _ = run("launch reordered_after block 2 args data\n", "--quiet", "--repair=1")
+        expect("a barrier before lines that the compiler moved", "  repair 1 of 1: a barrier; verified, 1 execution\n    flags.cu:2: *data = 1.5f;\n"
+               "         insert after the statement that contains this line, before flags.cu:3: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that
         # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"

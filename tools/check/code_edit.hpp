@@ -171,10 +171,58 @@ struct code_edit {
   return is_later ? &after : nullptr;
 }
 
+/// Returns whether two instructions have the same known calls.
+[[nodiscard]] inline bool has_same_call(const instruction& x, const instruction& y) noexcept {
+  return x.caller_file == y.caller_file && x.caller_line == y.caller_line && x.via_file == y.via_file &&
+         x.via_line == y.via_line;
+}
+
 /// Returns whether a barrier after the instruction could make a difference, because the instruction is an access or a wait for
 /// copies.
 [[nodiscard]] inline bool precedes_gap(const instruction& i) noexcept {
   return (i.code >= op::load && i.code <= op::reduction) || i.code == op::async_wait;
+}
+
+/// Returns whether the compiler moves no access across an instruction.
+[[nodiscard]] inline bool keeps_accesses_apart(const instruction& i) noexcept {
+  return leaves(i.code) || i.code == op::block_barrier || i.code == op::warp_barrier;
+}
+
+/// The file of a line and the known calls that led to it, and the line's number.
+using line_in_call = std::pair<std::array<int, 5>, int>;
+[[nodiscard]] inline line_in_call line_in_call_of(const instruction& i) noexcept {
+  if (is_in_kernel(i)) {
+    return {{i.user_file}, i.user_line};
+  }
+  return {{i.user_file, i.via_file, i.via_line, i.caller_file, i.caller_line}, i.user_line};
+}
+
+/// Returns the event or jump with whose source line the code continues at position `pc` after the statement of `own`. This is
+/// the next one, or an access that follows it in straight-line code and has an earlier line in the same function call, because
+/// the compiler may have moved accesses of later lines to the front. Returns null if there is none.
+[[nodiscard]] inline const instruction* line_after(const kernel_code& kernel, const std::set<int>& targets,
+                                                   const instruction& own, int pc) {
+  while (pc < model::count_of(kernel.code) && model::at(kernel.code, pc).code < op::branch) {
+    ++pc;
+  }
+  if (pc == model::count_of(kernel.code)) {
+    return nullptr;
+  }
+  const instruction* result = &model::at(kernel.code, pc);
+  const line_in_call mine = line_in_call_of(own);
+  while (pc < model::count_of(kernel.code) && !keeps_accesses_apart(model::at(kernel.code, pc))) {
+    const instruction& i = model::at(kernel.code, pc);
+    const line_in_call line = line_in_call_of(i);
+    const line_in_call first = line_in_call_of(*result);
+    const bool is_earlier = line.first == first.first && line.second < first.second && line.second > 0;
+    if (is_earlier && precedes_gap(i) && (line.first != mine.first || line.second > mine.second)) {
+      result = &i;
+    }
+    if (targets.count(++pc) != 0) {
+      break;
+    }
+  }
+  return result;
 }
 
 /// Returns, for each instruction, the instruction whose source line precedes a barrier that is inserted after the former. For
@@ -187,39 +235,32 @@ struct code_edit {
 /// have moved to the loop's end, so such a line does not count as an earlier line.
 [[nodiscard]] inline std::vector<const instruction*> lines_before_barriers(const kernel_code& kernel,
                                                                            const std::set<int>& targets) {
-  using call = std::array<int, 5>;
-  const auto line_of = [](const instruction& i) {
-    const bool called = !is_in_kernel(i);
-    return std::pair(call{i.user_file, called ? i.via_file : 0, called ? i.via_line : 0, called ? i.caller_file : 0,
-                          called ? i.caller_line : 0},
-                     i.user_line);
-  };
-  std::set<std::pair<call, int>> conditions;
+  std::set<line_in_call> conditions;
   for (const instruction& i : kernel.code) {
     if (i.code == op::branch || i.code == op::branch_index) {
-      conditions.insert(line_of(i));
+      conditions.insert(line_in_call_of(i));
     }
   }
   std::vector<const instruction*> result;
-  std::map<std::pair<call, int>, const instruction*> known;  // the lines of the accesses in the current straight-line code
+  std::map<line_in_call, const instruction*> known;  // the lines of the accesses in the current straight-line code
   int begin = 0;
   for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
     const instruction& i = model::at(kernel.code, pc);
     result.push_back(&i);
-    if (targets.count(pc) != 0 || (leaves(i.code) || i.code == op::block_barrier || i.code == op::warp_barrier)) {
+    if (targets.count(pc) != 0 || keeps_accesses_apart(i)) {
       known.clear();
       begin = pc;
     }
     if (!precedes_gap(i) || i.user_line == 0) {
       continue;
     }
-    const auto line = line_of(i);
+    const line_in_call line = line_in_call_of(i);
     const auto [it, fresh] = known.try_emplace(line, &i);
     const auto last = std::prev(known.lower_bound({line.first, std::numeric_limits<int>::max()}));
     if (fresh && last != it && conditions.count(line) == 0) {
       it->second = last->second;
       for (int earlier = begin; earlier < pc; ++earlier) {
-        const auto other = line_of(model::at(kernel.code, earlier));
+        const line_in_call other = line_in_call_of(model::at(kernel.code, earlier));
         const bool is_later = other.first == line.first && other.second > line.second;
         model::at(result, earlier) =
             is_later && precedes_gap(model::at(kernel.code, earlier)) ? nullptr : model::at(result, earlier);
@@ -261,6 +302,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       in_order.push_back(&site);
     }
     site.places.emplace_back(k, pc);
+    site.one_caller = site.one_caller && has_same_call(first, *site.first);
   };
   const std::vector<const instruction*> lines = lines_before_barriers(kernel, targets);
   for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
@@ -275,7 +317,8 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
     const instruction& after = model::at(kernel.code, pc);
     const bool in_library = before.file != before.user_file && after.file != after.user_file && line(before) == line(after);
     if (!in_library && joins) {
-      add(pc, gap_kind::at_target, before, line(before), line(after));
+      const instruction* later = after.head ? &after : line_after(kernel, targets, before, pc);
+      add(pc, gap_kind::at_target, before, line(before), line(later != nullptr ? *later : after));
     } else if (!in_library && accesses && !amid && last != nullptr) {
       add(pc, gap_kind::after_line, *last, line(*last), line_number());
     }
@@ -329,9 +372,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       }
       code_site& site = result[it->second];
       site.places.emplace_back(k, pc);
-      site.one_caller = site.one_caller && i.caller_file == site.first->caller_file &&
-                        i.caller_line == site.first->caller_line && i.via_file == site.first->via_file &&
-                        i.via_line == site.first->via_line;
+      site.one_caller = site.one_caller && has_same_call(i, *site.first);
     }
   }
   for (int k = 0; k < model::count_of(p.kernels); ++k) {

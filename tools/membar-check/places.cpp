@@ -110,9 +110,8 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
   const auto [number, gap] = site.places.front();
   const check::kernel_code& kernel = *p.kernels[static_cast<std::size_t>(number)];
   const check::instruction& own = *site.first;
-  const auto at = std::find_if(kernel.code.begin() + gap, kernel.code.end(),
-                               [](const check::instruction& i) { return i.code >= check::op::branch; });
-  if (at == kernel.code.end() || at->user_line == 0) {
+  const check::instruction* at = check::line_after(kernel, check::jump_targets(kernel), own, gap);
+  if (at == nullptr || at->user_line == 0) {
     return "where its threads reconverge";
   }
   const std::vector<statement> mine = calls_of(own);
@@ -127,7 +126,7 @@ std::string end_of_statement(const check::program& p, const check::code_site& si
     std::tie(named.user_file, named.user_line) = *there;
     return (is_call ? "before the call at " : "before ") + check::place_of(p, site.thread, named);
   }
-  const auto next = static_cast<std::int32_t>(at - kernel.code.begin());
+  const auto next = static_cast<std::int32_t>(at - kernel.code.data());
   const bool goes_back = jumps_over || (one_file && there->second < here->second);
   return goes_back && check::reached_from(kernel, next)[static_cast<std::size_t>(gap - 1)] ? "at the end of the loop's body"
                                                                                            : "where its threads reconverge";
