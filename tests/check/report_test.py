@@ -215,6 +215,27 @@ CALLS_AGAIN = kernel("calls_again", "d", ".loc 1 1 3\n" + NEIGHBOUR + "setp.eq.u
 # The code after the conditional store has an earlier line, as if a function were inlined, but there is no loop.
 BACKWARDS = kernel("backwards", "d", ".loc 1 8 3\n" + OWN.replace("%rd4, %rd1", "%rd4, %rd1;\nxor.b32 %r3, %r2, 1;\nmul.wide.u32 %rd5, %r3, 4;\nadd.u64 %rd5, %rd5, %rd1").format() + ".loc 1 9 3\n@%p2 bra J;\n"
                    "st.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 7 3\nld.global.f32 %f1, [%rd5];\n")
+# A conditional store at line 2 of a function that is called at line 5. After code without a line, the compiler repeats the store's `.loc`
+# without the call. The function then reads the neighbour's element at line 3, or calls a function that reads it at line 8.
+REPEATED = kernel("repeated_loc", "d", ".loc 1 5 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n.loc 1 2 3" + CALLED + "@%p2 bra J;\n.loc 1 0 3\nmov.u32 %r1, 0;\n.loc 1 2 3\n"
+                  "st.global.f32 [%rd4], 0f3FC00000;\nJ:\n.loc 1 3 3" + CALLED + "ld.global.f32 %f1, [%rd5];\n")
+REPEATED += REPEATED.replace("repeated_loc", "calls_reader").replace("ld.global", ".loc 1 8 3, function_name g, inlined_at 1 3 3\nld.global")
+# The compiler has moved the load of line 3 before the load of line 2. Line 9 then writes the elements that both loads read, or only
+# one of them.
+REORDERED = kernel("reordered", "d", ".loc 1 1 3\n" + NEIGHBOUR + ".loc 1 3 3\nld.global.f32 %f1, [%rd5];\n.loc 1 2 3\nld.global.f32 %f2, [%rd5+8];\n"
+                   ".loc 1 9 3\nst.global.f32 [%rd4], %f1;\nst.global.f32 [%rd4+8], %f2;\n")
+REORDERED += REORDERED.replace("reordered", "reordered_first").replace("st.global.f32 [%rd4+8], %f2;\n", "")
+# A function writes an element at line 2, in some threads, and reads its neighbour's elements at lines 3 and 4. It is called at line 5, where
+# the compiler has moved the load of line 4 to the front, and at line 6.
+REORDERED += kernel("reordered_after", "d", ".loc 1 1 3\n" + NEIGHBOUR + "setp.eq.u64 %p2, %rd1, 0;\n" + "".join(
+    f".loc 1 2 3{call}@%p2 bra J{k};\nst.global.f32 [%rd4+{k}], 0f3FC00000;\nJ{k}:\n" + "".join(f".loc 1 {line} 3{call}ld.global.f32 %f1, [%rd5+{k}];\n" for line in lines)
+    for k, call, lines in ((0, CALLED, (4, 3)), (8, CALLED.replace("1 5 3", "1 6 3"), (3, 4)))))
+# An unrolled loop, in which line 2 follows line 3 of the previous iteration and writes what its neighbour reads there.
+REORDERED += kernel("unrolled_lines", "d", ".loc 1 1 3\n" + NEIGHBOUR + "".join(
+    f".loc 1 2 3\nst.global.f32 [%rd4+{k}], 0f3FC00000;\n.loc 1 3 3\nld.global.f32 %f1, [%rd5+{k}];\n" for k in (0, 8)))
+# A loop whose condition, at line 2, reads what line 3 writes, and is tested at the end of the body.
+REORDERED += kernel("rotated", "d", ".loc 1 1 3\n" + NEIGHBOUR + "mov.u32 %r1, 0;\nAGAIN:\n.loc 1 3 3\nst.global.f32 [%rd4], 0f3FC00000;\n"
+                    ".loc 1 2 3\nld.global.f32 %f1, [%rd5];\nbar.sync 0;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 2;\n@%p1 bra AGAIN;\n")
 # Block 0 also writes another location, which the block that resets the counter reads before the reset.
 RESETS_LAST = RESETS.replace("resets", "resets_last").replace(".loc 1 1 3\n", ".loc 1 1 3\nmov.u32 %r5, %ctaid.x;\nsetp.eq.u32 %p2, %r5, 0;\n", 1).replace(
     ".loc 1 2 3\n", "@%p2 st.relaxed.gpu.global.u32 [%rd2+4], 1;\n.loc 1 2 3\n").replace(".loc 1 3 3\n", ".loc 1 3 3\nld.relaxed.gpu.global.u32 %r4, [%rd2+4];\n")
@@ -324,7 +345,7 @@ FOR_WARP += kernel("announces_to_block", "df", ".loc 1 3 3\nst.release.gpu.globa
 MODULE = (HEAD + CLEARS + MEETS + SMOOTH_AGAIN + FOR_WARP + REFILLS + ONE_LINE + ONE_ELEMENT + INVALIDATES + BLOCKS + WIDE + STORES_PART + INITIALISED + EARLY + TESTS + FENCE_BEFORE_BARRIER + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + RAISES + MANY_READS + LATE_BARRIER +
           EARLY_BARRIER + HANDS_BACK + OVERWRITES + ROUNDS + BRANCHES + REFILL + RELEASES + RINGS + NEIGHBOURS + COPY + COUNTED.replace("atom{}", "atom") +
           COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT +
-          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + RESETS_LAST + TOO_MANY +
+          ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + RESETS + RESETS_LATER + POPS + CURSOR + SMOOTH + NESTED + UNROLLED_CALLS + ROLLED_CALLS + CALLS_AGAIN + BACKWARDS + REPEATED + REORDERED + RESETS_LAST + TOO_MANY +
           BUFFERING + MANY + COMPETING + LOOKS_FIRST + BUFFERED + RELAY + PAIR + BULK_COPIES + UNFILLED + SLOW + READS_FIRST + FILLS_LATE + COPIED + NAMED_RING + TWO_WRITES + PASS_ON + DEEP + FILES)
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
@@ -781,6 +802,18 @@ def main():
         expect("a barrier before a call of an earlier function", "    flags.cu:3: *flag = 1;\n         insert after the statement that contains this line, before the call at flags.cu:5: __syncthreads()" in output, output)
         _, output, _ = run("launch backwards block 2 args data\n", "--quiet", "--repair=1")
         expect("an earlier line without a loop", "insert after the statement that contains this line, where its threads reconverge: __syncthreads()" in output, output)
+        for name, place in (("repeated_loc", "flags.cu:3"), ("calls_reader", "the call at flags.cu:3")):
+            _, output, _ = run(f"launch {name} block 2 args data\n", "--quiet", "--repair=1")
+            expect(f"a barrier in an inlined function, {name}", "    flags.cu:2: *data = 1.5f;   [called at flags.cu:5]\n"
+                   f"         insert after the statement that contains this line, before {place}: __syncthreads()" in output and "call at flags.cu:5" not in output, output)
+        # A barrier in the source is after all accesses of the earlier lines, in whichever order the PTX has them.
+        for name, line in (("reordered", "3: *flag = 1;"), ("reordered_first", "3: *flag = 1;"), ("unrolled_lines", "2: *data = 1.5f;"), ("rotated", "3: *flag = 1;")):
+            _, output, _ = run(f"launch {name} block 2 args data\n", "--quiet", "--repair=1")
+            expect(f"a barrier after lines that the compiler moved, {name}", f"  repair 1 of 1: a barrier; verified, 1 execution\n    flags.cu:{line}\n"
+                   "         insert after this line: __syncthreads()" in output, output)
+        _, output, _ = run("launch reordered_after block 2 args data\n", "--quiet", "--repair=1")
+        expect("a barrier before lines that the compiler moved", "  repair 1 of 1: a barrier; verified, 1 execution\n    flags.cu:2: *data = 1.5f;\n"
+               "         insert after the statement that contains this line, before flags.cu:3: __syncthreads()" in output, output)
         # If a search has no result, the report gives the reason; if the search was cut short, the report does not claim that
         # there is no repair.
         both = "launch refill block 2 args data out\nlaunch send args data+16 flag\nlaunch receive args data+16 flag out\n"

@@ -19,9 +19,12 @@
 #include <ptx/words.hpp>
 
 #include <algorithm>
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -66,8 +69,8 @@ struct code_site {
   const instruction* first = nullptr;
   bool one_caller = true;  ///< whether all instructions come from a single line of a caller
   bool host = false;       ///< whether the site belongs to a host thread
-  bool gap = false;        ///< whether the site is a gap: barriers may be inserted before `places`, and `first` is the
-                           ///< preceding instruction
+  bool gap = false;        ///< whether the site is a gap: barriers may be inserted before `places`, and the line of `first` is
+                           ///< the line before the barrier in the source
   bool joins = false;      ///< whether jumps lead to the gap
   bool turns = false;      ///< whether each iteration of a loop begins at the gap
   bool leaves = false;     ///< whether the gap follows a statement of the kernel itself, including the functions that the
@@ -168,6 +171,106 @@ struct code_edit {
   return is_later ? &after : nullptr;
 }
 
+/// Returns whether two instructions have the same known calls.
+[[nodiscard]] inline bool has_same_call(const instruction& x, const instruction& y) noexcept {
+  return x.caller_file == y.caller_file && x.caller_line == y.caller_line && x.via_file == y.via_file &&
+         x.via_line == y.via_line;
+}
+
+/// Returns whether a barrier after the instruction could make a difference, because the instruction is an access or a wait for
+/// copies.
+[[nodiscard]] inline bool precedes_gap(const instruction& i) noexcept {
+  return (i.code >= op::load && i.code <= op::reduction) || i.code == op::async_wait;
+}
+
+/// Returns whether the compiler moves no access across an instruction.
+[[nodiscard]] inline bool keeps_accesses_apart(const instruction& i) noexcept {
+  return leaves(i.code) || i.code == op::block_barrier || i.code == op::warp_barrier;
+}
+
+/// The file of a line and the known calls that led to it, and the line's number.
+using line_in_call = std::pair<std::array<int, 5>, int>;
+[[nodiscard]] inline line_in_call line_in_call_of(const instruction& i) noexcept {
+  if (is_in_kernel(i)) {
+    return {{i.user_file}, i.user_line};
+  }
+  return {{i.user_file, i.via_file, i.via_line, i.caller_file, i.caller_line}, i.user_line};
+}
+
+/// Returns the event or jump with whose source line the code continues at position `pc` after the statement of `own`. This is
+/// the next one, or an access that follows it in straight-line code and has an earlier line in the same function call, because
+/// the compiler may have moved accesses of later lines to the front. Returns null if there is none.
+[[nodiscard]] inline const instruction* line_after(const kernel_code& kernel, const std::set<int>& targets,
+                                                   const instruction& own, int pc) {
+  while (pc < model::count_of(kernel.code) && model::at(kernel.code, pc).code < op::branch) {
+    ++pc;
+  }
+  if (pc == model::count_of(kernel.code)) {
+    return nullptr;
+  }
+  const instruction* result = &model::at(kernel.code, pc);
+  const line_in_call mine = line_in_call_of(own);
+  while (pc < model::count_of(kernel.code) && !keeps_accesses_apart(model::at(kernel.code, pc))) {
+    const instruction& i = model::at(kernel.code, pc);
+    const line_in_call line = line_in_call_of(i);
+    const line_in_call first = line_in_call_of(*result);
+    const bool is_earlier = line.first == first.first && line.second < first.second && line.second > 0;
+    if (is_earlier && precedes_gap(i) && (line.first != mine.first || line.second > mine.second)) {
+      result = &i;
+    }
+    if (targets.count(++pc) != 0) {
+      break;
+    }
+  }
+  return result;
+}
+
+/// Returns, for each instruction, the instruction whose source line precedes a barrier that is inserted after the former. For
+/// an access, this is the last line of the accesses before the barrier, because the compiler may have moved accesses of later
+/// lines to the front. Returns null for an access that an access of an earlier line follows, because no place in the source
+/// corresponds to a barrier between them.
+///
+/// Only straight-line code without barriers is examined, and only lines of the same function call. In an unrolled loop, the
+/// first iteration shows the order of the lines. A line with a branch may be the condition of a loop, which the compiler may
+/// have moved to the loop's end, so such a line does not count as an earlier line.
+[[nodiscard]] inline std::vector<const instruction*> lines_before_barriers(const kernel_code& kernel,
+                                                                           const std::set<int>& targets) {
+  std::set<line_in_call> conditions;
+  for (const instruction& i : kernel.code) {
+    if (i.code == op::branch || i.code == op::branch_index) {
+      conditions.insert(line_in_call_of(i));
+    }
+  }
+  std::vector<const instruction*> result;
+  std::map<line_in_call, const instruction*> known;  // the lines of the accesses in the current straight-line code
+  int begin = 0;
+  for (int pc = 0; pc < model::count_of(kernel.code); ++pc) {
+    const instruction& i = model::at(kernel.code, pc);
+    result.push_back(&i);
+    if (targets.count(pc) != 0 || keeps_accesses_apart(i)) {
+      known.clear();
+      begin = pc;
+    }
+    if (!precedes_gap(i) || i.user_line == 0) {
+      continue;
+    }
+    const line_in_call line = line_in_call_of(i);
+    const auto [it, fresh] = known.try_emplace(line, &i);
+    const auto last = std::prev(known.lower_bound({line.first, std::numeric_limits<int>::max()}));
+    if (fresh && last != it && conditions.count(line) == 0) {
+      it->second = last->second;
+      for (int earlier = begin; earlier < pc; ++earlier) {
+        const line_in_call other = line_in_call_of(model::at(kernel.code, earlier));
+        const bool is_later = other.first == line.first && other.second > line.second;
+        model::at(result, earlier) =
+            is_later && precedes_gap(model::at(kernel.code, earlier)) ? nullptr : model::at(result, earlier);
+      }
+    }
+    result.back() = it->second;
+  }
+  return result;
+}
+
 /// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access or
 /// wait for copies on a source line, at a jump target, or after a statement of the kernel itself that contains a call or a loop.
 /// Positions inside a call of a library function are left out.
@@ -185,12 +288,12 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   enum class gap_kind : std::uint8_t { after_line, at_target, after_statement };
   std::map<std::tuple<gap_kind, line_number, line_number>, code_site> known;
   std::vector<code_site*> in_order;
-  const auto add = [&](int pc, gap_kind of, const line_number& last, const line_number& next) {
+  const auto add = [&](int pc, gap_kind of, const instruction& first, const line_number& last, const line_number& next) {
     const auto [it, fresh] = known.try_emplace(std::tuple(of, last, next));
     code_site& site = it->second;
     if (fresh) {
       site.thread = static_cast<int>(runs - p.threads.begin());
-      site.first = &model::at(kernel.code, pc - 1);
+      site.first = &first;
       site.gap = true;
       site.joins = of == gap_kind::at_target;
       site.turns = site.joins && model::at(kernel.code, pc).head;
@@ -199,24 +302,31 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       in_order.push_back(&site);
     }
     site.places.emplace_back(k, pc);
+    site.one_caller = site.one_caller && has_same_call(first, *site.first);
   };
+  const std::vector<const instruction*> lines = lines_before_barriers(kernel, targets);
   for (int pc = 1; pc < model::count_of(kernel.code); ++pc) {
     const instruction& before = model::at(kernel.code, pc - 1);
+    const instruction* last = model::at(lines, pc - 1);
     const bool joins = targets.count(pc) != 0;
     const int end = joins ? pc : end_of_line(kernel, targets, pc);
-    const bool amid = end < model::count_of(kernel.code) && is_event(model::at(kernel.code, end).code) &&
-                      line(model::at(kernel.code, end)) == line(before) && before.source_line != 0;
-    const bool accesses = (before.code >= op::load && before.code <= op::reduction) || before.code == op::async_wait;
+    const instruction* next = end < model::count_of(kernel.code) ? model::at(lines, end) : nullptr;
+    const bool amid =
+        last != nullptr && next != nullptr && is_event(next->code) && line(*next) == line(*last) && before.source_line != 0;
+    const bool accesses = precedes_gap(before);
     const instruction& after = model::at(kernel.code, pc);
     const bool in_library = before.file != before.user_file && after.file != after.user_file && line(before) == line(after);
-    if (!in_library && (joins || (accesses && !amid))) {
-      add(pc, joins ? gap_kind::at_target : gap_kind::after_line, line(before), joins ? line(after) : line_number());
+    if (!in_library && joins) {
+      const instruction* later = after.head ? &after : line_after(kernel, targets, before, pc);
+      add(pc, gap_kind::at_target, before, line(before), line(later != nullptr ? *later : after));
+    } else if (!in_library && accesses && !amid && last != nullptr) {
+      add(pc, gap_kind::after_line, *last, line(*last), line_number());
     }
     const bool jumps = before.code == op::branch || before.code == op::branch_index;
     const bool ends_loop = before.code == op::branch && before.target < pc && (joins || before.guard >= 0);
     if (ends_loop || (!jumps && (joins || accesses || before.code == op::warp_barrier))) {
       if (const instruction* later = later_statement(kernel, targets, pc); later != nullptr) {
-        add(pc, gap_kind::after_statement, {before.caller_file, before.caller_line, 0},
+        add(pc, gap_kind::after_statement, before, {before.caller_file, before.caller_line, 0},
             {later->caller_file, later->caller_line, 0});
       }
     }
@@ -262,9 +372,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
       }
       code_site& site = result[it->second];
       site.places.emplace_back(k, pc);
-      site.one_caller = site.one_caller && i.caller_file == site.first->caller_file &&
-                        i.caller_line == site.first->caller_line && i.via_file == site.first->via_file &&
-                        i.via_line == site.first->via_line;
+      site.one_caller = site.one_caller && has_same_call(i, *site.first);
     }
   }
   for (int k = 0; k < model::count_of(p.kernels); ++k) {

@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,38 +87,47 @@ check::instruction instruction_at(const check::program& p, const check::code_sit
 
 namespace {
 
-/// Returns the place of the kernel's own statement to which an instruction belongs: "scan.cu:5" or "the call at scan.cu:5".
-std::string statement_of(const check::program& p, int thread, const check::instruction& i) {
-  check::instruction own = i;
-  own.user_file = i.caller_file;
-  own.user_line = i.caller_line;
-  return (check::is_in_kernel(i) ? "" : "the call at ") + check::place_of(p, thread, own);
+/// The file and the line of a function's statement.
+using statement = std::pair<int, int>;
+
+/// Returns the lines to which an instruction belongs: the kernel's own line, followed by the lines in the functions that it calls.
+std::vector<statement> calls_of(const check::instruction& i) {
+  std::vector<statement> result;
+  if (!check::is_in_kernel(i)) {
+    result.emplace_back(i.caller_file, i.caller_line);
+    if (i.via_line > 0) {
+      result.emplace_back(i.via_file, i.via_line);
+    }
+  }
+  result.emplace_back(i.user_file, i.user_line);
+  return result;
 }
 
-/// Describes where to insert after a site's statement: before the next source line or call, or where the statement's threads
-/// reconverge if the PTX does not show that line. If an earlier line follows from which the code leads to the statement again,
-/// the statement ends a loop's body.
+/// Describes where to insert after a site's statement: before the next source line or call in the innermost function that
+/// contains both, or where the statement's threads reconverge if the PTX does not show that line. If an earlier line follows from
+/// which the code leads to the statement again, the statement ends a loop's body.
 std::string end_of_statement(const check::program& p, const check::code_site& site) {
   const auto [number, gap] = site.places.front();
   const check::kernel_code& kernel = *p.kernels[static_cast<std::size_t>(number)];
   const check::instruction& own = *site.first;
-  const auto at = std::find_if(kernel.code.begin() + gap, kernel.code.end(),
-                               [](const check::instruction& i) { return i.code >= check::op::branch; });
-  if (at == kernel.code.end() || at->user_line == 0) {
+  const check::instruction* at = check::line_after(kernel, check::jump_targets(kernel), own, gap);
+  if (at == nullptr || at->user_line == 0) {
     return "where its threads reconverge";
   }
-  const bool one_function = (check::is_in_kernel(own) && check::is_in_kernel(*at)) ||
-                            std::pair(at->caller_file, at->caller_line) == std::pair(own.caller_file, own.caller_line);
-  if (one_function && at->user_file == own.user_file && at->user_line > own.user_line) {
-    return "before " + check::place_of(p, site.thread, *at);
-  }
+  const std::vector<statement> mine = calls_of(own);
+  const std::vector<statement> next_calls = calls_of(*at);
+  const auto [here, there] = std::ranges::mismatch(mine, next_calls);
+  const bool one_file = here != mine.end() && there != next_calls.end() && here->first == there->first;
+  const bool is_call = one_file && std::next(there) != next_calls.end();
+  const bool one_function = one_file && !is_call && std::next(here) == mine.end();
   const bool jumps_over = own.code == check::op::branch && own.target > gap;  // then the code at the gap does not follow `own`
-  if (!jumps_over && at->caller_file == own.caller_file && at->caller_line > own.caller_line) {
-    return "before " + statement_of(p, site.thread, *at);
+  if (one_file && there->second > here->second && (one_function || !jumps_over)) {
+    check::instruction named = *at;
+    std::tie(named.user_file, named.user_line) = *there;
+    return (is_call ? "before the call at " : "before ") + check::place_of(p, site.thread, named);
   }
-  const auto next = static_cast<std::int32_t>(at - kernel.code.begin());
-  const bool goes_back = jumps_over || (one_function && at->user_file == own.user_file && at->user_line < own.user_line) ||
-                         (at->caller_file == own.caller_file && at->caller_line < own.caller_line);
+  const auto next = static_cast<std::int32_t>(at - kernel.code.data());
+  const bool goes_back = jumps_over || (one_file && there->second < here->second);
   return goes_back && check::reached_from(kernel, next)[static_cast<std::size_t>(gap - 1)] ? "at the end of the loop's body"
                                                                                            : "where its threads reconverge";
 }

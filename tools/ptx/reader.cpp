@@ -469,6 +469,7 @@ class ptx_reader {
   void begin_locations() {
     place_ = -1;
     run_ = {};
+    without_line_ = false;
     latest_.clear();
     calls_.clear();
     accesses_.clear();
@@ -494,6 +495,13 @@ class ptx_reader {
     }
     const std::vector<ptx_statement>& body = function_->body;
     const bool begins_block = !body.empty() && !body.back().label.empty();
+    // After code without a line, the compiler returns to the same location without repeating the call into which the code was
+    // inlined.
+    if (const bool returns = std::exchange(without_line_, here[1] == 0); returns && !inlined && here == run_.here) {
+      run_.joins_next = false;
+      after_loc_ = body.size();
+      return;
+    }
     if (here[1] == 0 && place_ >= 0) {  // the code has no line
       if (begins_block && !inlined) {
         settle();
@@ -801,6 +809,7 @@ class ptx_reader {
   int place_ = -1;             ///< the index of the function's last `.loc`, or -1
   std::size_t after_loc_ = 0;  ///< the number of statements before the function's last `.loc`
   located_run run_{};
+  bool without_line_ = false;                         ///< whether the last `.loc` has no line
   std::map<location, int> latest_{};                  ///< for each location in the function: its latest place
   std::map<std::pair<location, int>, int> places_{};  ///< the function's places, by location and call
   std::map<call_key, std::vector<int>> calls_{};      ///< the places of the function's inlined calls
