@@ -836,7 +836,7 @@ def main():
                       "launch look stream s dependent args data+24\nlaunch send args data flag\nlaunch acquire args data flag data+4\n")
         _, output, _ = run(unexplored, "--quiet", "--repair=1")
         expect("a repair whose executions with load buffering are unexplored", re.search(
-            r"  repair 1 of 2: .*; verified, 3 executions, but executions with load buffering could not all be explored\n", output), output)
+            r"  repair 1 of 2: .*; verified, 3 executions, but not all executions with load buffering could be explored\n", output), output)
         _, output, _ = run(unexplored, "--quiet", "--repair=1", "--without-load-buffering")
         expect("a repair without load buffering", "  repair 1 of 2: " in output and "; verified, 3 executions\n" in output, output)
         # A block of a single warp does not show whether larger blocks need __syncthreads() instead of __syncwarp(), so each

@@ -28,7 +28,8 @@ void add_carried_on(const adding& to) {
   }
 }
 
-/// Message passing through mapped memory between the device and the host, which is at `Where`.
+/// Message passing between the device and the host through mapped memory. `Where` selects whether the host thread is the first or
+/// the last one.
 template <where Where, class... Tests>
 void add_mailboxes(const adding& to) {
   (holds<Tests, Where, message_passing<atomic_store<everywhere, relaxed>, atomic_load<everywhere, relaxed>>>(to), ...);

@@ -45,7 +45,7 @@ namespace {
     const bool for_writer = !one_block && w.thread != first.thread && shown.block_of(w.thread) == shown.block_of(first.thread);
     const bool for_reader =
         !one_block && r.thread != second.thread && shown.block_of(r.thread) == shown.block_of(second.thread);
-    // In another iteration of a loop, a flag may be accessed on the wrong side of a barrier.
+    // If the two accesses are in different iterations of a loop, the barrier may be on the wrong side of the flag.
     if ((for_writer && !may_precede(shown, first, w)) || (for_reader && !may_precede(shown, r, second))) {
       continue;
     }

@@ -145,7 +145,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            }
            how.format = one->second;
          },
-         "text (default), or one document for the run: json, or sarif (2.1.0)")
+         "text (default), json or sarif (2.1.0); json and sarif print one document for all files")
       ->type_name("FORMAT");
   app.add_flag("--ptx", how.ptx, "show the PTX of every event instead of its source line");
   app.add_option_function<std::string>(

@@ -357,7 +357,7 @@ class text_writer final : public report {
       const check::repair& one = found.repairs[k];
       out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
            << "; verified, " << counted(one.counts.executions, "execution")
-           << (one.load_buffering_is_open ? ", but executions with load buffering could not all be explored" : "")
+           << (one.load_buffering_is_open ? ", but not all executions with load buffering could be explored" : "")
            << (!one.only_strong ? ""
                : file.prepared.finals.empty()
                    ? "; the race is gone, but stale values may still be read: use a final condition to state which values may "
