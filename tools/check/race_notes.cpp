@@ -4,6 +4,7 @@
 #include <check/copy_notes.hpp>
 #include <check/flag_notes.hpp>
 #include <check/handover.hpp>
+#include <check/machine.hpp>
 #include <check/program.hpp>
 #include <check/race_notes.hpp>
 #include <check/shown_execution.hpp>
